@@ -21,7 +21,7 @@ from dpgrs.methods.public_scores import public_scores
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.privacy.digests import json_digest
 from dpgrs.public_random import generator
-from dpgrs.reporting.svg import INK, PALETTE, new_figure, styled
+from dpgrs.reporting.svg import INK, PALETTE
 from dpgrs_papers.experiments import genome_cohort
 from dpgrs_papers.experiments.genome_cohort import LENGTH, CohortSizes, simulate_chromosome, write_chromosome
 from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
@@ -43,6 +43,7 @@ from dpgrs_papers.experiments.genome_study import (
     reference_panel,
     simulate_phenotypes,
 )
+from dpgrs_papers.experiments.plots import new_figure, styled
 
 FOLDER = Path("results", "genome")
 DELTA = 1e-6

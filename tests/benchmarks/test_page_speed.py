@@ -12,10 +12,10 @@ import time
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from dpgrs.reporting.outcome_figures import WeightsFigure
 from dpgrs.reporting.pages import outcome_writer
-from dpgrs.reporting.svg import new_figure, styled
 from report_data import make_report_data
 from svg_drawings import numbers, paths
 
@@ -27,8 +27,10 @@ BARS = {"color": "#0072b2", "linewidth": 0.8}
 
 def matplotlib_strips(x, n_strips):
     """Return a function that draws (n_strips, n) weights as strips, as SVG."""
-    box = {"left": 46, "right": 6, "top": 16, "bottom": 28, "gridspec_kw": {"hspace": 0.42}}
-    figure, axes = new_figure(700, 62 * n_strips + 40, nrows=n_strips, sharex=True, **box)
+    height = 62 * n_strips + 40
+    figure = Figure(figsize=(700 / 72, height / 72))
+    figure.subplots_adjust(46 / 700, 28 / height, 1 - 6 / 700, 1 - 16 / height)
+    axes = figure.subplots(n_strips, squeeze=False, sharex=True, gridspec_kw={"hspace": 0.42})
     lines = [axis.plot([], [], **BARS)[0] for axis in axes[:, 0]]
     nothing, zero = np.full(len(x), np.nan), np.zeros(len(x))
 
@@ -49,10 +51,9 @@ def test_pages__faster_than_one_of_their_figures_by_matplotlib(tmp_path, request
     data = make_report_data(n_outcomes=N_PAGES, n_variants=N_VARIANTS, replicates=3)
     weights = np.stack([fit.weights for fit in data.weights[:5]])
     ours = WeightsFigure(data.variants, labels=list("abcde"), colors=[BARS["color"]] * 5)
-    with styled():
-        theirs = matplotlib_strips(ours.x, 5)
-        with matplotlib.rc_context({"path.simplify": False}):
-            drawn = theirs(weights[:, 0])
+    theirs = matplotlib_strips(ours.x, 5)
+    with matplotlib.rc_context({"path.simplify": False}):
+        drawn = theirs(weights[:, 0])
     found = [d for d in re.findall(r'<path d="([^"]*)"', drawn) if d.count("M") >= N_VARIANTS]
     bars = paths(ours.draw(weights[:, 0], [""] * 5).svg(), stroke=BARS["color"])
     for one, other in zip(found, bars, strict=True):
@@ -69,9 +70,8 @@ def test_pages__faster_than_one_of_their_figures_by_matplotlib(tmp_path, request
         return
 
     def draw_theirs():
-        with styled():
-            for outcome in range(N_PAGES):
-                theirs(weights[:, outcome])
+        for outcome in range(N_PAGES):
+            theirs(weights[:, outcome])
 
     def write_ours():
         outcome_writer(data)(1, N_PAGES, tmp_path)

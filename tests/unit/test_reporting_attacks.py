@@ -8,8 +8,9 @@ from dpgrs.reporting.attacks import attack_rows, attacks_figure
 from dpgrs.reporting.data import read_metrics
 from dpgrs.reporting.pages import write_overview
 from dpgrs.reporting.styles import look_of
-from dpgrs.reporting.svg import styled
+from dpgrs.reporting.svg import INK
 from report_data import make_attacks, make_report_data
+from svg_drawings import centre, numbers, paths, texts
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +55,21 @@ def test_attack_rows__of_no_attack_are_none(nothing):
 def test_attacks_figure__points_intervals_and_bounds_of_the_largest_design(attacks):
     rows = attack_rows(attacks)
 
-    with styled():
-        axes = attacks_figure(rows).axes[0]
+    svg = attacks_figure(rows).svg()
 
-    lines = axes.get_lines()
-    points = [line.get_xdata()[0] for line in lines if line.get_marker() == "o"]
-    assert points == pytest.approx([row["advantage"] for row in rows[:9]])
-    bounds = np.array([line.get_xdata()[0] for line in lines if line.get_marker() == "|"])
-    np.testing.assert_allclose(bounds, [row["advantage_bound"] for row in rows[:9]])
-    intervals = [tuple(line.get_xdata()) for line in lines if line.get_linewidth() == 1.1]
-    assert intervals == [(row["advantage_low"], row["advantage_high"]) for row in rows[:9]]
-    colors = {line.get_color() for line in lines if line.get_marker() == "o"}
-    assert look_of("reusecov-gauss")[0] in colors
-    assert len(colors) == 4  # exact statistics, OLS, noisy statistics, ReuseCovGauss
-    low, high = axes.get_xlim()
-    assert low < min(row["advantage_low"] for row in rows)
-    assert high > 1
+    words = texts(svg)
+    start, per_unit = words["0.0"][0], words["1.0"][0] - words["0.0"][0]
+    shown = rows[:9]
+    marked = {"advantage": {"stroke": "#fff"}, "advantage_bound": {"stroke": INK, "stroke_width": "1.6"}}
+    for name, style in marked.items():
+        values = [(centre(mark)[0] - start) / per_unit for mark in paths(svg, **style)]
+        finite = [row[name] for row in shown if np.isfinite(row[name])]
+        np.testing.assert_allclose(values, finite, atol=0.002)
+    intervals = np.array([numbers(bar, 3)[0] for bar in paths(svg, stroke_width="1.1")])
+    ends = (intervals[:, [0, 2]] - start) / per_unit
+    wanted = [(row["advantage_low"], row["advantage_high"]) for row in shown]
+    np.testing.assert_allclose(ends, wanted, atol=0.002)
+    assert len(paths(svg, fill=look_of("reusecov-gauss")[0])) == 2
 
 
 def test_write_overview__shows_attacks_where_there_are_any(attacks, tmp_path):

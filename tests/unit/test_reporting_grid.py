@@ -1,8 +1,10 @@
+import xml.etree.ElementTree as ET
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.reporting.grid_figures import LOWEST, r2_figure
+from dpgrs.reporting.grid_figures import LEFT, LOWEST, NOTE_SIZE, PANEL_HEIGHT, RIGHT, r2_figure
 from dpgrs.reporting.grid_layout import (
     BY_EPSILON,
     BY_OUTCOMES,
@@ -11,11 +13,14 @@ from dpgrs.reporting.grid_layout import (
     curves,
     lay_out,
     left_out_words,
+    rows_of,
     views,
 )
-from dpgrs.reporting.styles import look_of, series_styles
-from dpgrs.reporting.svg import styled
+from dpgrs.reporting.styles import series_looks
+from dpgrs.reporting.svg import WIDTH, text_width
+from dpgrs.reporting.terms import protected_in_brief
 from report_data import GRID, PRIVATE, make_report_data
+from svg_drawings import NAME, centre, numbers, paths, texts
 
 COUNTS = (1, 2, 3, 4)
 
@@ -31,52 +36,53 @@ def grid():
 
 
 def draw(metrics, view):
-    with styled():
-        return r2_figure(*curves(metrics), view)
+    return r2_figure(*curves(metrics), view).svg()
 
 
-def panels(figure):
-    return {axis.get_title(loc="left"): axis for axis in figure.axes if axis.get_visible()}
+def lines(svg, look):
+    """Return the points of all lines of a look, an array (n, 2) each."""
+    dash = {"stroke_dasharray": look.dash, "stroke_width": str(look.width), "fill": "none"}
+    found = [d for d in paths(svg, stroke=look.color, **dash) if "L" in d]
+    return [numbers(d, 2) for d in found]
 
 
-def drawn(axis, **style):
-    """Return the (x, y) of the only line of a panel with these properties."""
-    lines = [
-        line for line in axis.get_lines() if all(getattr(line, f"get_{k}")() == v for k, v in style.items())
-    ]
-    (line,) = (line for line in lines if len(line.get_xdata()) > 1 and line.get_marker() == "None")
-    return line.get_xdata().tolist(), line.get_ydata()
-
-
-def legend(figure):
-    return [text.get_text() for text in figure.legends[0].get_texts()]
+def scale_up(svg):
+    """Return a function of the top of a panel and points to R^2, by ticks."""
+    words = [(one.text, float(one.get("y"))) for one in ET.fromstring(svg).iter(NAME + "text")]
+    zero, tick = (next(y for text, y in words if text == name) for name in ("0.0", "0.2"))
+    return (zero - tick) / 0.2
 
 
 def test_r2_figure__against_outcomes_draws_means_and_the_range_of_replicates(demo):
-    axis = panels(draw(demo, BY_OUTCOMES))["24 variants, ε\u00a0=\u00a04"]
+    shown = demo.query("n_variants == 24 and epsilon == 4 and accounting == 'gdp' or protection == 'none'")
+    shown = shown[shown["n_variants"] == 24]
+    svg = draw(shown, BY_OUTCOMES)
 
-    rows = demo.query("n_variants == 24 and epsilon == 4 and accounting == 'gdp'")
+    rows = shown.query("accounting == 'gdp'")
     replicates = rows.groupby(["n_outcomes", "replicate"])["r2"].mean().groupby("n_outcomes")
-    x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
-    assert x == [1, 3]
-    np.testing.assert_allclose(y, replicates.mean())
-    bands = [collection.get_paths()[0].vertices[:, 1] for collection in axis.collections]
-    assert any(
-        np.isclose([band.min(), band.max()], [replicates.min().min(), replicates.max().max()]).all()
-        for band in bands
-    )
+    look, per_unit = series_looks(curves(shown)[0])["ReuseCovGauss (full, exact accounting)"], scale_up(svg)
+    line = max(lines(svg, look), key=lambda points: np.ptp(points[:, 0]))
+    np.testing.assert_allclose(np.diff(line[:, 1]) / -per_unit, np.diff(replicates.mean()), atol=0.003)
+    (band,) = (numbers(d, 2) for d in paths(svg, fill=look.color, fill_opacity="0.13"))
+    spread = replicates.max().max() - replicates.min().min()
+    assert np.ptp(band[:, 1]) / per_unit == pytest.approx(spread, abs=0.003)
+    assert band[:, 1].min() <= line[:, 1].min() <= line[:, 1].max() <= band[:, 1].max()
 
 
 def test_r2_figure__against_epsilon_references_are_level_lines(demo):
-    axis = panels(draw(demo, BY_EPSILON))["12 variants, 3 outcomes"]
+    shown = demo.query("n_variants == 12 and n_outcomes == 3")
+    svg = draw(shown, BY_EPSILON)
 
-    gblup = demo.query("n_variants == 12 and n_outcomes == 3 and method == 'gblup'")["r2"].mean()
-    x, y = drawn(axis, color=series_styles(curves(demo)[0])["GBLUP (not private)"]["color"], linestyle="-")
-    assert x == list(axis.get_xlim())
-    np.testing.assert_allclose(y, gblup)
-    gdp = demo.query("n_variants == 12 and n_outcomes == 3 and accounting == 'gdp'")
-    x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
-    np.testing.assert_allclose(y, gdp.groupby("epsilon")["r2"].mean())
+    looks, per_unit = series_looks(curves(shown)[0]), scale_up(svg)
+    gblup = max(lines(svg, looks["GBLUP (not private)"]), key=lambda points: np.ptp(points[:, 0]))
+    assert gblup[0, 1] == gblup[1, 1]
+    assert np.ptp(gblup[:, 0]) == pytest.approx(WIDTH - LEFT - RIGHT, abs=0.2)
+    gdp = shown.query("accounting == 'gdp' and epsilon == 4")["r2"].mean()
+    private = max(
+        lines(svg, looks["ReuseCovGauss (full, exact accounting)"]), key=lambda points: np.ptp(points[:, 0])
+    )
+    reference = shown.query("method == 'gblup'")["r2"].mean()
+    assert (private[-1, 1] - gblup[0, 1]) / per_unit == pytest.approx(reference - gdp, abs=0.003)
 
 
 def test_views__only_what_varies():
@@ -100,27 +106,32 @@ def test_r2_figure__one_design_is_one_panel_with_points_inside(demo, query, labe
         f"({query}) and n_variants == 24 and n_outcomes == 3 and not epsilon == 4 and replicate == 1"
     )
 
-    figure = draw(few.assign(r2=0.3), BY_EPSILON)
+    svg = draw(few.assign(r2=0.3), BY_EPSILON)
 
-    ((title, axis),) = panels(figure).items()
-    assert title == "24 variants, 3 outcomes"
-    assert legend(figure) == labels
-    (low, high), (bottom, top) = axis.get_xlim(), axis.get_ylim()
-    points = np.concatenate([line.get_xydata() for line in axis.get_lines() if len(line.get_xdata())])
-    assert ((low <= points[:, 0]) & (points[:, 0] <= high)).all()
-    assert ((bottom <= points[:, 1]) & (points[:, 1] <= top)).all()
+    words = texts(svg)
+    assert [word for word in words if "variants, " in word] == ["24 variants, 3 outcomes"]
+    assert [word for word in words if word.endswith(")")] == labels
+    top = words["24 variants, 3 outcomes"][1]
+    for look in series_looks(curves(few)[0]).values():
+        dots = [centre(dot) for dot in paths(svg, fill=look.color, stroke=look.color)[1:]]
+        points = np.vstack([np.reshape(dots, (-1, 2)), *lines(svg, look)])
+        assert len(points)
+        assert ((points[:, 0] >= LEFT) & (points[:, 0] <= WIDTH - RIGHT)).all()
+        assert ((points[:, 1] >= top) & (points[:, 1] <= top + PANEL_HEIGHT + 10)).all()
 
 
 def test_r2_figure__with_one_epsilon_series_stand_side_by_side(demo):
     few = demo.query("n_variants == 24 and n_outcomes == 3 and epsilon == 1")
 
-    (axis,) = panels(draw(few.assign(r2=0.3), BY_EPSILON)).values()
+    svg = draw(few.assign(r2=0.3), BY_EPSILON)
 
-    places = [
-        line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() == "o" and len(line.get_xdata())
-    ]
+    places = []
+    for look in series_looks(curves(few)[0]).values():
+        # The first is of the legend.
+        _, dot = paths(svg, fill=look.face or look.color, stroke=look.color)
+        places.append(centre(dot)[0])
     assert len(set(places)) == 2
-    assert all(axis.get_xlim()[0] < place < axis.get_xlim()[1] for place in places)
+    assert all(LEFT < place < WIDTH - RIGHT for place in places)
 
 
 def test_r2_figure__a_line_that_falls_ends_in_a_triangle_and_a_note(demo):
@@ -128,34 +139,37 @@ def test_r2_figure__a_line_that_falls_ends_in_a_triangle_and_a_note(demo):
     falls = metrics["accounting"].eq("gdp") & metrics["n_outcomes"].eq(3) & metrics["epsilon"].eq(1)
     metrics.loc[falls, "r2"] = -5000.0
 
-    shown = panels(draw(metrics, BY_OUTCOMES))
+    one = metrics[metrics["n_variants"].eq(24) & ~metrics["epsilon"].eq(4)]
+    svg, whole = draw(one, BY_OUTCOMES), draw(metrics, BY_OUTCOMES)
 
-    for title, axis in shown.items():
-        marks = [line for line in axis.get_lines() if line.get_marker() == "v"]
-        texts = [text.get_text() for text in axis.texts]
-        if title.endswith("ε\u00a0=\u00a04"):
-            assert (marks, texts) == ([], [])
-            continue
-        (mark,), (text,) = marks, texts
-        assert text == "ReuseCovGauss (exact) down to −5,000"
-        assert 1 < mark.get_xdata()[0] < 1.1
-        assert LOWEST - 0.1 < mark.get_ydata()[0] < LOWEST
-        assert axis.get_ylim()[0] > -0.5
+    assert [word for word in texts(svg) if "down" in word] == ["ReuseCovGauss (exact) down to −5,000"]
+    assert whole.count("down to −5,000") == 2
+    look = series_looks(curves(one)[0])["ReuseCovGauss (full, exact accounting)"]
+    (triangle,) = (d for d in paths(svg, fill=look.color) if d.count(" ") == 5)
+    x, y = centre(triangle)
+    assert 0 < (x - LEFT) / (WIDTH - LEFT - RIGHT) < 0.12
+    line = max(lines(svg, look), key=lambda points: np.ptp(points[:, 1]))
+    assert line[-1] == pytest.approx((x, y), abs=0.3)
+    ticks = texts(svg)
+    assert (y - ticks["0.0"][1]) / scale_up(svg) == pytest.approx(-LOWEST, abs=0.1)
 
 
 def test_r2_figure__lines_below_all_along_are_marked_and_notes_do_not_meet(grid):
     metrics = grid.assign(r2=np.where(grid["protection"] == "none", 0.5, -7.0))
 
-    figure = draw(metrics, BY_OUTCOMES)
+    svg = draw(metrics, BY_OUTCOMES)
 
-    figure.draw_without_rendering()
-    full = figure.axes[0]
-    assert len([line for line in full.get_lines() if line.get_marker() == "v"]) == 6
-    assert (
-        sorted(text.get_text() for text in full.texts if "down" in text.get_text())[0] == "AdaSSP down to −7"
-    )
-    boxes = [text.get_window_extent() for text in full.texts]
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    notes = [
+        (float(one.get("x")), float(one.get("y")), one.text)
+        for one in ET.fromstring(svg).iter(NAME + "text")
+        if "down to" in one.text
+    ]
+    assert min(text for _, _, text in notes) == "AdaSSP down to −7"
+    assert len([d for d in paths(svg) if d.startswith("M") and d.count(" ") == 5]) >= len(notes)
+    for i, (x, y, text) in enumerate(notes):
+        others = [(a, other) for a, b, other in notes[:i] if b == y]
+        width = text_width([text], NOTE_SIZE)
+        assert all(x + width < a or a + text_width([other], NOTE_SIZE) < x for a, other in others)
 
 
 def test_lay_out__a_grid_of_many_lines_has_a_column_per_protection(grid):
@@ -167,11 +181,16 @@ def test_lay_out__a_grid_of_many_lines_has_a_column_per_protection(grid):
     assert layout.panels[0] == [Panel(12, 1.0, None, name) for name in ("full", "feature", "label")]
     assert [row[0][:2] for row in layout.panels] == [(12, 1.0), (12, 5.0), (24, 1.0), (24, 5.0)]
     assert left_out_words(layout, BY_OUTCOMES) == ""
-    figure = draw(grid, BY_OUTCOMES)
-    assert len(legend(figure)) == 2 + 7
-    lines = [len([line for line in axis.get_lines() if len(line.get_xdata()) == 4]) for axis in figure.axes]
-    assert max(lines) <= 2 * MAX_LINES
-    assert {line.get_linestyle() for line in figure.axes[1].get_lines()} >= {"--"}
+    words = list(texts(draw(grid, BY_OUTCOMES)))
+    assert words.index(protected_in_brief("full")) > 2 + 7 - 1
+    assert (
+        max(
+            len(rows_of(table, panel, BY_OUTCOMES)["series"].unique())
+            for row in layout.panels
+            for panel in row
+        )
+        <= MAX_LINES
+    )
 
 
 def test_lay_out__values_without_room_are_named(grid):
@@ -196,16 +215,19 @@ def test_lay_out__two_accountings_of_many_methods_are_told_apart_by_panels(grid)
 def test_r2_figure__a_panel_without_private_fits_is_not_drawn(grid):
     metrics = grid[~(grid["protection"].eq("label") & grid["n_outcomes"].eq(4))]
 
-    figure = draw(metrics, BY_EPSILON)
+    svg = draw(metrics, BY_EPSILON)
 
-    hidden = [axis for axis in figure.axes if not axis.get_visible()]
-    assert len(hidden) == 2
+    titles = [one.text for one in ET.fromstring(svg).iter(NAME + "text") if "variants, " in (one.text or "")]
+    assert len(titles) == sum(map(len, lay_out(*curves(metrics), BY_EPSILON).panels)) - 2
     # The values of epsilon stand under the panel above instead.
-    above = figure.axes[figure.axes.index(hidden[1]) - 3]
-    assert above.get_xlabel() == BY_EPSILON.label
+    heights = [
+        float(one.get("y")) for one in ET.fromstring(svg).iter(NAME + "text") if one.text == BY_EPSILON.label
+    ]
+    assert len(heights) == 3
+    assert heights[2] < heights[0] == heights[1]
 
 
 def test_r2_figure__few_series_of_several_accountings_share_panels():
     metrics = make_report_data(n_outcomes=3, private=PRIVATE + GRID[6:9]).metrics
 
-    assert "ReuseCovProj (feature, exact accounting)" in legend(draw(metrics, BY_OUTCOMES))
+    assert "ReuseCovProj (feature, exact accounting)" in texts(draw(metrics, BY_OUTCOMES))

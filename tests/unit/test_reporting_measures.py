@@ -79,8 +79,8 @@ def test_outcome_page__without_measures_has_no_such_section(data, tmp_path):
 def test_calibration_figure__holds_every_point_and_its_interval():
     curve = np.array([[0.1, 0.2, 0.15, 0.3], [0.4, 0.5, 0.4, 0.6]])
     drawn = calibration_figure({"one": curve, "none": np.empty((0, 4))}, ["#123456", "#654321"]).svg()
-    # A legend, two intervals in a path, two points in a group.
-    assert drawn.count("#123456") == 3
+    # A legend and its edge, two intervals in a path, two points in a group.
+    assert drawn.count("#123456") == 4
     assert "#654321" not in drawn
     assert ">one<" in drawn
     assert ">none<" not in drawn

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from dpgrs.public_random import generator
-from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import dp_sis, dp_sis_replicate, dp_sis_table1
 from dpgrs_papers.experiments.dp_sis_replicate import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING
 from dpgrs_papers.experiments.frame import Verdict
+from dpgrs_papers.experiments.plots import styled
 from experiment_runs import rows_of_replicate
 
 SETTINGS = {"seed": 1, "epsilons": [0.1, 400.0], "k_of_sets": 10}

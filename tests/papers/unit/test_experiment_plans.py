@@ -9,10 +9,10 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import new_figure
 from dpgrs_papers.experiments import results
 from dpgrs_papers.experiments.frame import Experiment, Verdict, find
 from dpgrs_papers.experiments.plans import Form, read_plans
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.sgd_settings import AS_IT_IS, SETTING
 from experiment_runs import SNAKEFILE
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpgrs.reporting.svg import styled
 from dpgrs.study.settings import resolve
 from dpgrs_papers.experiments import (
     primo_ablations,
@@ -19,6 +18,7 @@ from dpgrs_papers.experiments import (
     sgd_settings,
 )
 from dpgrs_papers.experiments.frame import Verdict
+from dpgrs_papers.experiments.plots import styled
 from dpgrs_papers.experiments.primo_fits import FIXED, FIXED_PENALTY, OWN, PATH, PEEKED, TERMS, best_of_path
 from dpgrs_papers.experiments.primo_haplotypes import BOUNDS
 from dpgrs_papers.experiments.primo_tables import label

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import primo_gaussian, primo_mnist
 from dpgrs_papers.experiments.frame import Verdict
+from dpgrs_papers.experiments.plots import styled
 from dpgrs_papers.experiments.primo_fits import EVIDENCE, OWN, PATH, PEEKED, best_of_path
 
 SETTINGS = {"seed": 1, "images": 240, "pixels": 30, "counts": [1, 4], "heritability": 0.5, "epsilons": [50.0]}

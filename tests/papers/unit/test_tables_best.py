@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import tables_best, tables_best_replicate
 from dpgrs_papers.experiments.frame import Verdict
+from dpgrs_papers.experiments.plots import styled
 from dpgrs_papers.experiments.tables_best_replicate import EARLIER, OLS, RELATIONS, root_mean_square, scaled
 from experiment_runs import rows_of_replicate
 

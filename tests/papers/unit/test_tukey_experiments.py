@@ -10,7 +10,6 @@ from scipy.stats import dlaplace
 
 from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import (
     sgd_settings,
     tukey_check,
@@ -21,6 +20,7 @@ from dpgrs_papers.experiments import (
     tukey_time,
 )
 from dpgrs_papers.experiments.frame import Verdict
+from dpgrs_papers.experiments.plots import styled
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_replicate import REQUEST, adassp_of_data_bounds, published_tukey
 from dpgrs_papers.methods.tukey_check import smallest_passing

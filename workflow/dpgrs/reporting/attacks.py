@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.reporting.charts import Picture, row_axes
 from dpgrs.reporting.fits import label_fits
 from dpgrs.reporting.rendering import Drawing, Section
-from dpgrs.reporting.styles import series_styles
-from dpgrs.reporting.svg import FAINT, INK, MUTED, few_ticks, new_figure, text_width
+from dpgrs.reporting.styles import series_looks
+from dpgrs.reporting.svg import FAINT, INK, WIDTH
 from dpgrs.types import Unit
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dpgrs.reporting.data import ReportData
 
-WIDTH = 700
 # The published object, as a reader would name it; the fit's name follows.
 SEEN = {"gram": "X′X", "statistics": "X′X and X′Y", "weights": "Weights of "}
 DESIGN = ["n_variants", "n_outcomes"]
@@ -46,42 +44,34 @@ def attack_rows(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["n_variants"], -row["n_outcomes"]))
 
 
-def attacks_figure(rows: Sequence[dict[str, Any]]) -> "Figure":
-    """Draw the advantage of every attack on the largest design, with its interval and bound; call within
-    `styled`.
+def attacks_figure(rows: Sequence[dict[str, Any]]) -> Picture:
+    """Draw the advantage of every attack on the largest design, with its interval and bound.
 
     There is at least one row, as from `attack_rows`.
     """
     rows = [row for row in rows if all(row[name] == rows[0][name] for name in DESIGN)]
-    labels = [
-        f"{row['seen']}, ε\u00a0=\u00a0{row['fit'].epsilon:g}" if row["fit"].is_private else row["seen"]
-        for row in rows
-    ]
-    figure, [[axes]] = new_figure(
-        WIDTH, 20 * len(labels) + 42, left=text_width(labels) + 14, right=12, top=6, bottom=36
-    )
-    styles = series_styles([row["fit"] for row in rows])
-    for y, row in enumerate(rows):
-        color = styles[row["fit"].series]["color"]
-        # A dash for what any attack could reach; NaN draws nothing.
-        axes.plot(
-            [0, row["advantage_bound"]], [y, y], color=FAINT, linewidth=6, solid_capstyle="butt", zorder=0
-        )
-        axes.plot(row["advantage_bound"], y, color=INK, marker="|", markersize=11, markeredgewidth=1.6)
-        axes.plot([row["advantage_low"], row["advantage_high"]], [y, y], color=color, linewidth=1.1)
-        marker = styles[row["fit"].series].get("marker", "o")
-        axes.plot(row["advantage"], y, color=color, marker=marker, markersize=5, markeredgecolor="white")
-    axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-    axes.set(
-        xlim=(min(-0.05, *(row["advantage_low"] - 0.02 for row in rows)), 1.02),
-        ylim=(len(labels) - 0.4, -0.6),
+    axes = row_axes(
+        [
+            f"{row['seen']}, ε\u00a0=\u00a0{row['fit'].epsilon:g}" if row["fit"].is_private else row["seen"]
+            for row in rows
+        ],
+        x=(min(-0.05, *(row["advantage_low"] - 0.02 for row in rows)), 1.02),
         xlabel="advantage: members recognised less others mistaken for members",
+        width=WIDTH,
+        step=20,
+        n_ticks=6,
     )
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    few_ticks(axes.xaxis, 6)
-    return figure
+    looks = series_looks([row["fit"] for row in rows])
+    for y, row in enumerate(rows):
+        look = looks[row["fit"].series]
+        # A dash for what any attack could reach; NaN draws nothing.
+        axes.across_bar(0, row["advantage_bound"], y, color=FAINT, width=6)
+        bound = {"stroke": INK, "stroke_width": 1.6}
+        axes.marks([row["advantage_bound"]], [y], marker="|", size=11, **bound)
+        axes.across_bar(row["advantage_low"], row["advantage_high"], y, color=look.color, width=1.1)
+        edge = {"fill": look.color, "stroke": "#fff", "stroke_width": 1}
+        axes.marks([row["advantage"]], [y], marker=look.marker or "o", size=5, **edge)
+    return axes.picture
 
 
 def _context(data: "ReportData") -> dict[str, Any] | None:

@@ -1,53 +1,38 @@
 """How R^2 differs between the outcomes of a whole study."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dpgrs.reporting.accuracy import Accuracy, mean
+from dpgrs.reporting.charts import Picture, row_axes
 from dpgrs.reporting.fits import fitting_rows
-from dpgrs.reporting.styles import WIDTH, limits, row_height, series_styles
-from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from dpgrs.reporting.styles import limits, row_height, series_looks
+from dpgrs.reporting.svg import WIDTH
 
 
-def spread_figure(accuracy: Accuracy) -> "Figure":
-    """Draw how R^2 differs between outcomes, one line per fit, at the largest design; call within
-    `styled`."""
+def spread_figure(accuracy: Accuracy) -> Picture:
+    """Draw how R^2 differs between outcomes, one line per fit, at the largest design."""
     per_outcome = dict(zip(accuracy.fits, mean(accuracy.r2, axis=2), strict=True))
     fits = fitting_rows([fit for fit, values in per_outcome.items() if np.isfinite(values).any()])
-    labels = [fit.brief for fit in fits]
-    quantiles = [_quantiles(per_outcome[fit]) for fit in fits]
-    floor, top = limits(np.array(quantiles))
-    styles = series_styles(accuracy.fits)
-    figure, [[axes]] = new_figure(
-        WIDTH,
-        row_height(len(labels)) * len(labels) + 42,
-        left=text_width(labels) + 18,
-        right=12,
-        top=6,
-        bottom=36,
+    quantiles = np.array([_quantiles(per_outcome[fit]) for fit in fits])
+    looks = series_looks(accuracy.fits)
+    axes = row_axes(
+        [fit.brief for fit in fits],
+        x=limits(quantiles),
+        xlabel="R², mean over replicates, by outcome",
+        width=WIDTH,
+        step=row_height(len(fits)),
+        n_ticks=6,
     )
     for y, (fit, values) in enumerate(zip(fits, quantiles, strict=True)):
-        low, q1, median, q3, high = np.maximum(values, floor)
-        color = styles[fit.series]["color"]
-        axes.plot([low, high], [y, y], color=color, linewidth=0.9)
-        axes.plot([q1, q3], [y, y], color=color, linewidth=6, solid_capstyle="butt", alpha=0.45)
-        is_below = values[2] < floor
-        point = {"marker": "<", "markersize": 6} if is_below else {"marker": "o", "markeredgecolor": "white"}
-        axes.plot(median, y, color=color, clip_on=False, **{"markersize": 4.5} | point)
-    if floor < 0:
-        axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-    axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel="R², mean over replicates, by outcome")
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0, pad=7)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color=FAINT, linewidth=0.5)
-    axes.set_axisbelow(True)
-    few_ticks(axes.xaxis, 6)
-    return figure
+        low, q1, median, q3, high = np.maximum(values, axes.x[0])
+        color = looks[fit.series].color
+        axes.across_bar(low, high, y, color=color, width=0.9)
+        axes.across_bar(q1, q3, y, color=color, width=6, opacity=0.45)
+        is_below = values[2] < axes.x[0]
+        marker, size = ("<", 6) if is_below else ("o", 4.5)
+        edge = {} if is_below else {"stroke": "#fff", "stroke_width": 1}
+        axes.marks([median], [y], marker=marker, size=size, fill=color, **edge)
+    return axes.picture
 
 
 def _quantiles(values: np.ndarray) -> np.ndarray:

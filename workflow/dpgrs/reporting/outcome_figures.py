@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.reporting.accuracy import Accuracy, mean
-from dpgrs.reporting.charts import FEW_BARS, Axes, Picture, mark, packed_places
+from dpgrs.reporting.charts import FEW_BARS, Axes, Legend, Look, Picture, packed_places, row_axes
 from dpgrs.reporting.fits import fitting_rows
-from dpgrs.reporting.styles import MANY_ROWS, WIDTH, limits, row_height, series_styles
-from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, marker_size, shortened, text_width
+from dpgrs.reporting.styles import MANY_ROWS, limits, row_height, series_looks
+from dpgrs.reporting.svg import MARKERS, MUTED, WIDTH, marker_size, shortened
 
 MAX_BARS = 1000
 HALF_WIDTH = 345
-LEGEND_LINE = 14
 STRIP_GAP = 0.42
 CHROMOSOME_GAP = 0.012
 SMALLEST_CHROMOSOME = 0.015
@@ -153,11 +152,11 @@ class ReplicatesFigure:
     """R^2 of outcomes by fit, replicates as points and their mean as a bar."""
 
     def __init__(self, accuracy: Accuracy) -> None:
-        styles = series_styles(accuracy.fits)
+        looks = series_looks(accuracy.fits)
         self._places = row_places(accuracy)
         fits = [accuracy.fits[index] for index in self._places]
         self._labels = [shortened(fit.brief, 45) for fit in fits]
-        self._colors = [styles[fit.series]["color"] for fit in fits]
+        self._colors = [looks[fit.series].color for fit in fits]
         self._r2 = accuracy.r2
 
     def draw(self, outcome: int) -> Picture:
@@ -189,37 +188,27 @@ class PopulationsFigure:
 
     def draw(self, r2: np.ndarray) -> Picture:
         """Draw the R^2 of an outcome, (n_fits, n_populations) float64, mean over replicates."""
-        legend = LEGEND_LINE * len(self._fits)
-        axes = _dot_axes(self._labels, r2, xlabel="R², mean over replicates", above=legend)
+        looks = [
+            Look(color, width=0, marker=marker)
+            for color, marker in zip(self._colors, cycle(MARKERS), strict=False)
+        ]
+        legend = Legend([*zip(self._fits, looks, strict=True)], 0)
+        axes = _dot_axes(self._labels, r2, xlabel="R², mean over replicates", above=legend.height)
+        legend.draw(axes.picture)
         # Fits of a population stand a little apart, so that equal values can be told apart.
         shifts = np.linspace(-0.25, 0.25, len(r2)) if len(r2) > 1 else [0.0]
-        looks = zip(self._fits, self._colors, cycle(MARKERS), r2, shifts, strict=False)
-        for index, (name, color, marker, values, shift) in enumerate(looks):
-            size, height = marker_size(marker, 5.5), LEGEND_LINE * (index + 0.5) + 3
-            axes.picture.path(mark(marker, 12, height, size), fill=color)
-            axes.picture.text(22, height, name)
-            _dots(axes, values, np.arange(len(values)) + shift, color=color, marker=marker, size=size)
+        for look, values, shift in zip(looks, r2, shifts, strict=True):
+            style = {"color": look.color, "marker": look.marker, "size": marker_size(look.marker, 5.5)}
+            _dots(axes, values, np.arange(len(values)) + shift, **style)
         return axes.picture
 
 
 def _dot_axes(
     labels: Sequence[str], values: np.ndarray, *, xlabel: str, width: float = HALF_WIDTH, above: float = 0
 ) -> Axes:
-    """Return axes with a row per label that hold all values, but for those far below zero.
-
-    The picture is `width` points wide, with `above` points of room for a legend.
-    """
-    picture = Picture(width, row_height(len(labels)) * len(labels) + above + 42)
-    left, bottom = text_width(labels) + 16, picture.height - 34
-    rows = (len(labels) - 0.4, -0.6)
-    axes = Axes(picture, left, above + 8, width - 10, bottom, x=limits(values), y=rows)
-    axes.levels(np.arange(len(labels)), color=FAINT, width=0.5)
-    if axes.x[0] < 0:
-        axes.uprights(0, *rows, color=MUTED, width=0.6)
-    axes.names_left(labels)
-    axes.ticks_below(4)
-    axes.label_below(xlabel, 24)
-    return axes
+    """Return axes with a row per label that hold all values, but for those far below zero."""
+    shape = {"width": width, "step": row_height(len(labels)), "above": above, "rule": 0.5, "n_ticks": 4}
+    return row_axes(labels, x=limits(values), xlabel=xlabel, **shape)
 
 
 def _dots(

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.evaluation.binary_metrics import CALIBRATION
-from dpgrs.reporting.charts import Axes, Picture, mark
+from dpgrs.reporting.charts import Axes, Legend, Look, Picture
 from dpgrs.reporting.fits import Fit
-from dpgrs.reporting.outcome_figures import HALF_WIDTH, LEGEND_LINE
+from dpgrs.reporting.outcome_figures import HALF_WIDTH
 from dpgrs.reporting.outcomes import shown_fits
 from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import fit_colors
@@ -143,21 +143,23 @@ def calibration_figure(curves: dict[str, np.ndarray], colors: Sequence[str]) -> 
     """
     curves = {label: curve for label, curve in curves.items() if len(curve)}
     top = 1.04 * max(curve.max() for curve in curves.values())
-    legend = LEGEND_LINE * len(curves)
-    picture = Picture(HALF_WIDTH, FIGURE_HEIGHT + legend)
+    looks = [
+        Look(color, width=0, marker=marker)
+        for _, color, marker in zip(curves, colors, cycle(MARKERS), strict=False)
+    ]
+    legend = Legend([*zip(curves, looks, strict=True)], 0)
+    picture = Picture(HALF_WIDTH, FIGURE_HEIGHT + legend.height)
+    legend.draw(picture)
     scale = (-0.02 * top, top)
-    axes = Axes(picture, 46, legend + 8, HALF_WIDTH - 10, picture.height - 38, x=scale, y=scale)
+    axes = Axes(picture, 46, legend.height + 8, HALF_WIDTH - 10, picture.height - 38, x=scale, y=scale)
     corner = f"M{axes.across(0.0):.1f} {axes.down(0.0):.1f}L{axes.across(top):.1f} {axes.down(top):.1f}"
     picture.path(corner, stroke=MUTED, stroke_width=0.7, fill="none")
     axes.levels([0.0], color=FAINT, width=0.5)
-    looks = zip(curves.items(), colors, cycle(MARKERS), strict=False)
-    for index, ((label, curve), color, marker) in enumerate(looks):
-        size, height = marker_size(marker, 5.5), LEGEND_LINE * (index + 0.5) + 3
-        picture.path(mark(marker, 12, height, size), fill=color)
-        picture.text(22, height, label)
+    for curve, look in zip(curves.values(), looks, strict=True):
         predicted, observed, low, high = curve.T
-        axes.uprights(predicted, low, high, color=color, width=1.0)
-        axes.marks(predicted, observed, marker=marker, size=size, fill=color, stroke="#fff", stroke_width=0.5)
+        axes.uprights(predicted, low, high, color=look.color, width=1.0)
+        style = {"fill": look.color, "stroke": "#fff", "stroke_width": 0.5}
+        axes.marks(predicted, observed, marker=look.marker, size=marker_size(look.marker, 5.5), **style)
     axes.ticks_left(5)
     axes.ticks_below(5)
     axes.label_below("predicted risk, by tenths; upwards: observed", 28)

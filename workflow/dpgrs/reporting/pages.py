@@ -13,7 +13,6 @@ from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
 from dpgrs.reporting.rendering import outcome_pages, write_assets, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
-from dpgrs.reporting.svg import styled
 
 if TYPE_CHECKING:
     from dpgrs.reporting.data import ReportData
@@ -33,20 +32,19 @@ def write_overview(data: "ReportData", directory: Path | str, *, figures: Path |
     write_assets(directory, shared_places(data.variants))
     shared = _shared(data, root="")
     other_pages = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
-    with styled():
-        for name in other_pages:
-            write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
-        write_page(
-            directory / "index.html",
-            "index.html",
-            OVERVIEW,
-            data,
-            shared=shared,
-            figures=figures,
-            others=other_pages,
-            has_private=any(fit.is_private for fit in data.accuracy.fits),
-            has_exact=any(not fit.is_private for fit in data.accuracy.fits),
-        )
+    for name in other_pages:
+        write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
+    write_page(
+        directory / "index.html",
+        "index.html",
+        OVERVIEW,
+        data,
+        shared=shared,
+        figures=figures,
+        others=other_pages,
+        has_private=any(fit.is_private for fit in data.accuracy.fits),
+        has_exact=any(not fit.is_private for fit in data.accuracy.fits),
+    )
 
 
 def outcome_writer(data: "ReportData", *, figures: Path | None = None) -> Callable[..., None]:

@@ -2,37 +2,23 @@
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.io.genotype_summary import CALL_EDGES, GenotypeSummary
 from dpgrs.io.variant_filters import CALLS
+from dpgrs.reporting.charts import PAD, TICK, Axes, Legend, Look, Picture, steps_figure
 from dpgrs.reporting.rendering import STAMP, Drawing, Section
-from dpgrs.reporting.styles import WIDTH
-from dpgrs.reporting.svg import (
-    FAINT,
-    INK,
-    MARKERS,
-    MUTED,
-    PALETTE,
-    few_ticks,
-    marker_size,
-    new_figure,
-    shortened,
-    stamp,
-)
+from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE, WIDTH, marker_size, shortened
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dpgrs.reporting.data import ReportData
 
 CATEGORY = "Genotypes"
 N_BINS = 30
 ALL, OTHERS = "all people", "others"
-LEGEND_LINE = 14
 # In the order in which variants are checked.
 COLUMNS = {
     "chromosome": "Chromosome",
@@ -95,100 +81,90 @@ def call_rows(summary: GenotypeSummary) -> list[tuple[str, int, int]]:
     return [(name, *both) for name, both in zip(names, counts, strict=True) if any(both)]
 
 
-def heterozygosity_figure(
-    summary: GenotypeSummary, groups: Sequence[tuple[str, str, str, np.ndarray]]
-) -> "Figure":
-    """Draw the distribution of heterozygosity over people, a line per population; call within `styled`."""
+class Group(NamedTuple):
+    """People who look alike in figures."""
+
+    name: str
+    look: Look
+    is_own: np.ndarray  # (n_people,) bool
+
+
+def heterozygosity_figure(summary: GenotypeSummary, groups: Sequence[Group]) -> Picture:
+    """Draw the distribution of heterozygosity over people, a line per population."""
     values = summary.heterozygosity
     edges = np.histogram_bin_edges(values[np.isfinite(values)], bins=N_BINS)
-    figure, axes = _with_legend(groups, height=170)
-    for name, color, _, is_own in groups:
-        counts, _ = np.histogram(values[is_own], edges)
-        axes.stairs(counts, edges, color=color, linewidth=1.3, label=shortened(name))
-    axes.set(xlabel="share of heterozygous calls of a person", ylabel="people", ylim=(0, None))
-    few_ticks(axes.xaxis, 8)
-    few_ticks(axes.yaxis, 4)
-    _legend(figure, groups)
-    return figure
+    counts = [np.histogram(values[group.is_own], edges)[0] for group in groups]
+    legend = Legend([(shortened(group.name), group.look._replace(marker="")) for group in groups], WIDTH)
+    xlabel = "share of heterozygous calls of a person"
+    return steps_figure(edges, counts, legend, height=124, xlabel=xlabel, ylabel="people")
 
 
-def components_figure(
-    summary: GenotypeSummary, groups: Sequence[tuple[str, str, str, np.ndarray]]
-) -> "Figure":
+def components_figure(summary: GenotypeSummary, groups: Sequence[Group]) -> Picture:
     """Draw people by their first two principal components, in the colours of their populations."""
-    figure, axes = _with_legend(groups, height=330)
-    for name, color, marker, is_own in groups:
-        axes.plot(
-            *summary.components[is_own].T,
-            linestyle="none",
-            marker=marker,
-            markersize=marker_size(marker, 3.2),
-            color=color,
-            alpha=0.6,
-            markeredgewidth=0,
-            label=shortened(name),
-        )
+    legend = Legend([(shortened(group.name), group.look._replace(width=0)) for group in groups], WIDTH)
+    top = legend.height + 8
+    picture = Picture(WIDTH, top + 322)
+    ends = [(low - (high - low) / 20, high + (high - low) / 20) for low, high in _ranges(summary.components)]
+    axes = Axes(picture, 52, top, WIDTH - 12, top + 284, x=ends[0], y=ends[1])
+    axes.rules(5)
+    legend.draw(picture)
+    for group in groups:
+        style = {"fill": group.look.color, "fill_opacity": 0.6, "size": marker_size(group.look.marker, 3.2)}
+        axes.marks(*summary.components[group.is_own].T, marker=group.look.marker, **style)
     first, second = (
         f"component {i}, {100 * share:.1f} %" for i, share in enumerate(summary.explained, start=1)
     )
-    axes.set(xlabel=first, ylabel=second)
-    for axis in (axes.xaxis, axes.yaxis):
-        few_ticks(axis, 5)
-    _legend(figure, groups)
-    stamp(figure, STAMP)
-    return figure
+    axes.ticks_left(5)
+    axes.ticks_below(5)
+    axes.label_below(first, 26)
+    axes.label_left(second, 40)
+    corner = {"fill": MUTED, "font_size": 7, "text_anchor": "end"}
+    picture.text(WIDTH - 3, picture.height - 6, STAMP, **corner)
+    return picture
 
 
-def decay_figure(summary: GenotypeSummary) -> "Figure":
-    """Draw mean r^2 of pairs of variants by their distance; call within `styled`."""
+def decay_figure(summary: GenotypeSummary) -> Picture:
+    """Draw mean r^2 of pairs of variants by their distance."""
     edges = summary.edges / 1000
-    figure, [[axes]] = new_figure(WIDTH, 190, left=46, right=12, top=8, bottom=36)
     # The first bin begins at 0, which a logarithmic axis does not have.
-    middle = np.sqrt(np.maximum(edges[:-1], edges[1] / 2) * edges[1:])
-    axes.plot(middle, summary.decay, color=PALETTE[0], marker=MARKERS[0], markersize=4.5, linewidth=1.3)
-    chance = 1 / len(summary.heterozygosity)
-    axes.axhline(chance, color=MUTED, linewidth=0.8, linestyle="--")
-    axes.set_xscale("log")
-    axes.set_xticks(edges[1:], [f"{edge:g}" for edge in edges[1:]])
-    axes.minorticks_off()
-    axes.set(xlim=(middle[0] / 1.2, edges[-1]), ylim=(0, None), xlabel="distance, kb", ylabel="mean r²")
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)
-    axes.set_axisbelow(True)
-    few_ticks(axes.yaxis, 5)
-    return figure
+    middle = np.log(np.sqrt(np.maximum(edges[:-1], edges[1] / 2) * edges[1:]))
+    chance, finite = 1 / len(summary.heterozygosity), np.isfinite(summary.decay)
+    top = 1.08 * max(summary.decay[finite].max(initial=0.0), chance)
+    picture, look = Picture(WIDTH, 190), Look(PALETTE[0], width=1.3, marker=MARKERS[0])
+    ends = (middle[0] - np.log(1.2), np.log(edges[-1]))
+    axes = Axes(picture, 46, 8, WIDTH - 12, 154, x=ends, y=(0, top))
+    axes.rules(5)
+    axes.levels(chance, color=MUTED, width=0.8, stroke_dasharray="3 2")
+    axes.line(middle[finite], summary.decay[finite], look)
+    axes.marks(middle, summary.decay, marker=look.marker, size=4.5, fill=look.color)
+    axes.ticks_left(5)
+    axes.names_below([(np.log(edge), f"{edge:g}") for edge in edges[1:]], pad=TICK + PAD)
+    ticks = "".join(f"M{axes.across(np.log(edge)):.1f} {axes.bottom:g}v{TICK}" for edge in edges[1:])
+    picture.path(f"M{axes.left:g} {axes.bottom:g}H{axes.right:g}{ticks}", stroke=MUTED, stroke_width=0.6)
+    axes.label_below("distance, kb", 26)
+    axes.label_left("mean r²", 34)
+    return picture
 
 
-def _groups(summary: GenotypeSummary) -> list[tuple[str, str, str, np.ndarray]]:
-    """Return (name, colour, marker, is_own) of the groups in figures: populations, or all people."""
+def _ranges(values: np.ndarray) -> list[tuple[float, float]]:
+    """Return the lowest and the highest value of every column; both ends hold 0."""
+    return [(min(0.0, column.min()), max(0.0, column.max())) for column in values.T]
+
+
+def _groups(summary: GenotypeSummary) -> list[Group]:
+    """Return the groups in figures: populations, or all people."""
     n_people = len(summary.heterozygosity)
     if not len(summary.names):
-        return [(ALL, PALETTE[0], MARKERS[0], np.ones(n_people, dtype=bool))]
+        is_own = np.ones(n_people, dtype=bool)
+        return [Group(ALL, Look(PALETTE[0], width=1.3, marker=MARKERS[0]), is_own)]
     # Two more than the palette holds.
-    looks = zip((*PALETTE, "#882255", "#6b4c1e"), cycle(MARKERS), strict=False)
+    colors = zip((*PALETTE, "#882255", "#6b4c1e"), cycle(MARKERS), strict=False)
     groups = [
-        (str(name), *look, summary.population == name)
-        for name, look in zip(summary.names, looks, strict=False)
+        Group(str(name), Look(color, width=1.3, marker=marker), summary.population == name)
+        for name, (color, marker) in zip(summary.names, colors, strict=False)
     ]
     is_other = ~np.isin(summary.population, summary.names)
-    return groups + [(OTHERS, INK, "x", is_other)] * bool(is_other.any())
-
-
-def _with_legend(
-    groups: Sequence[tuple[str, str, str, np.ndarray]], *, height: float
-) -> "tuple[Figure, Any]":
-    rows = -(-len(groups) // 4)
-    figure, [[axes]] = new_figure(
-        WIDTH, height + LEGEND_LINE * rows, left=52, right=12, top=LEGEND_LINE * rows + 8, bottom=38
-    )
-    axes.grid(color=FAINT, linewidth=0.5)
-    axes.set_axisbelow(True)
-    return figure, axes
-
-
-def _legend(figure: "Figure", groups: Sequence[tuple[str, str, str, np.ndarray]]) -> None:
-    figure.legend(
-        loc="upper left", ncols=min(len(groups), 4), borderaxespad=0.2, handletextpad=0.4, markerscale=2
-    )
+    return groups + [Group(OTHERS, Look(INK, width=1.3, marker="x"), is_other)] * bool(is_other.any())
 
 
 def _population_rows(summary: GenotypeSummary) -> list[dict[str, Any]]:

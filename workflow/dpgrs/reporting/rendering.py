@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from dpgrs.io.files import replacing
-from dpgrs.reporting.svg import draw_svg, inline_svg, save_svg
+from dpgrs.reporting.svg import inline_svg, save_svg
 from dpgrs.reporting.terms import (
     ACCOUNTING_NAMES,
     format_bound,
@@ -32,9 +32,9 @@ STAMP = "benchmark: not private"
 
 
 class Drawing(NamedTuple):
-    """A figure of a section, a Picture or a matplotlib Figure, and a label for readers who do not see it."""
+    """A figure of a section, and a label for readers who do not see it."""
 
-    figure: object
+    figure: Any  # a `dpgrs.reporting.charts.Picture`, or what has its method `svg`
     label: str
 
 
@@ -45,7 +45,7 @@ class Section(NamedTuple):
     template: str  # a file of ``templates/sections``; it sees the context and what all pages share
     # From the study's data to a dict of what the template shows, figures in it as a dict of name to
     # `Drawing`, or None if there is nothing to show; on pages of outcomes to a function of an outcome's index
-    # that returns this, or None. Pages with figures of matplotlib are written within `styled`.
+    # that returns this, or None.
     context: Callable[..., Any]
     anchor: str | None = None  # its id on a page; None: no link leads to it
     label: str | None = None  # its name among the links of the page; None: the title
@@ -144,12 +144,12 @@ def write_page(
             continue
         drawings, inline_figures = context.get("figures", {}), {}
         for name, (figure, label) in drawings.items():
-            svg = draw_svg(figure, is_packed=True)
+            svg = figure.svg(is_packed=True)
             inline_figures[name] = Markup(inline_svg(svg, prefix=name, label=label))
             if figures:
                 folder = figures / (section.category or section.name)
                 # A file has no script beside it.
-                unpacked = draw_svg(figure) if "data-bars" in svg else svg
+                unpacked = figure.svg() if "data-bars" in svg else svg
                 save_svg(unpacked, folder / f"{prefix}{name}.svg", words=stamp)
         values = shared | context | {"figures": inline_figures}
         text = environment().get_template(section.template).render(values)

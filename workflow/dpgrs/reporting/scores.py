@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.reporting.charts import Axes, Picture, round_ticks
+from dpgrs.reporting.charts import Legend, Look, Picture, steps_figure
 from dpgrs.reporting.rendering import MAX_FIGURED, Drawing, Section, write_assets, write_page
-from dpgrs.reporting.styles import WIDTH
-from dpgrs.reporting.svg import FAINT, PALETTE, shortened, text_width
+from dpgrs.reporting.svg import PALETTE, WIDTH, shortened
 
 # No distribution is drawn, and no decile given, of fewer people.
 FEWEST_PEOPLE = 50
 N_BINS = 40
-# Lengths of strokes and gaps; 0 is a whole line.
-LINES = ("0", "4 2", "1 2")
-LEGEND_LINE, LEGEND_STROKE = 14, 16
+# Lengths of strokes and gaps.
+DASHES = ("none", "4 2", "1 2")
 PAGE, CATEGORY = "index.html", "Scores"
 # Notes on the numbers of scores.
 MISSING = "No numbers, as the score does not vary in the reference."
@@ -94,40 +92,12 @@ def write_score_page(directory: Path | str, data: ScoreData, *, figures: Path | 
 def distribution_figure(values: np.ndarray, unit: str, groups: Sequence[tuple[str, np.ndarray]]) -> Picture:
     """Draw the distribution of a score, (n_people,) float64, a line for each population; one group at
     least."""
+    looks = [Look(color, dash, 1.3) for dash in DASHES for color in PALETTE]
     labels = [f"{shortened(name)} ({is_own.sum()})" for name, is_own in groups]
-    column = LEGEND_STROKE + 14 + text_width(labels)
-    n_columns = max(min(int(WIDTH // column), len(groups)), 1)
-    top = LEGEND_LINE * -(-len(groups) // n_columns) + 8
+    legend = Legend([*zip(labels, cycle(looks), strict=False)], WIDTH)
     edges = np.histogram_bin_edges(values, bins=N_BINS)
     shares = [np.histogram(values[is_own], edges)[0] / is_own.sum() for _, is_own in groups]
-    margin = (edges[-1] - edges[0]) / 20
-    axes = Axes(
-        Picture(WIDTH, top + 162),
-        52,
-        top,
-        WIDTH - 12,
-        top + 124,
-        x=(edges[0] - margin, edges[-1] + margin),
-        y=(0, 1.05 * np.max(shares)),
-    )
-    axes.levels([value for value, _ in round_ticks(*axes.y, 4)], color=FAINT, width=0.5)
-    axes.uprights([value for value, _ in round_ticks(*axes.x, 8)], *axes.y, color=FAINT, width=0.5)
-    looks = ((color, line) for line in cycle(LINES) for color in PALETTE)
-    for index, (share, label, (color, line)) in enumerate(zip(shares, labels, looks, strict=False)):
-        style = {"fill": "none", "stroke": color, "stroke_width": 1.3, "stroke_dasharray": line}
-        steps = zip(axes.down(share), axes.across(edges[1:]), strict=True)
-        start = f"M{axes.across(edges[0]):.1f} {axes.bottom:g}"
-        axes.picture.path(f"{start}{''.join(f'V{y:.1f}H{x:.1f}' for y, x in steps)}V{axes.bottom:g}", **style)
-        left, height = column * (index % n_columns) + 4, LEGEND_LINE * (index // n_columns + 0.5) + 2
-        axes.picture.path(f"M{left:.1f} {height:g}h{LEGEND_STROKE}", **style)
-        axes.picture.text(left + LEGEND_STROKE + 4, height, label)
-    axes.ticks_left(4)
-    axes.ticks_below(8)
-    axes.label_below(unit, 26)
-    middle = (axes.top + axes.bottom) / 2
-    turned = {"transform": f"rotate(-90 12 {middle:g})", "text_anchor": "middle"}
-    axes.picture.text(12, middle, "share of people", **turned)
-    return axes.picture
+    return steps_figure(edges, shares, legend, height=124, xlabel=unit, ylabel="share of people")
 
 
 def _variants(data: ScoreData) -> dict[str, Any]:

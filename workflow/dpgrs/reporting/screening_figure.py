@@ -7,8 +7,7 @@ import pandas as pd
 
 from dpgrs.reporting.charts import FEW_BARS, Picture
 from dpgrs.reporting.outcome_figures import genome_axes, genome_axis, name_chromosomes, thin_bars
-from dpgrs.reporting.styles import WIDTH
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, text_width
+from dpgrs.reporting.svg import INK, MUTED, PALETTE, WIDTH, text_width
 
 SCORES_HEIGHT, LANE_HEIGHT = 120, 18
 LANE_TICK = 0.56  # of the height of a lane

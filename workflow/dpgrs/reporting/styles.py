@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 
 from dpgrs.methods.registry import METHODS
+from dpgrs.reporting.charts import Look
 from dpgrs.reporting.fits import Fit, reference
 from dpgrs.reporting.svg import INK, MUTED
 from dpgrs.types import Protection
 
-WIDTH = 700
 # Noise can push R^2 far below zero; what lies under this share of the top is drawn at the edge.
 FLOOR_SHARE = 0.5
 MANY_ROWS = 12
-OTHER_LINES = ("-.", "--", ":")
-LINES = {Protection.FULL: "-", Protection.FEATURE: (0, (5, 2)), Protection.LABEL: (0, (1, 1.3))}
+# Lengths of strokes and gaps.
+OTHER_DASHES = ("7 2 1 2", "4 2", "1 2")
+DASHES = {Protection.FULL: "none", Protection.FEATURE: "7 3", Protection.LABEL: "1.5 2"}
 # Statistics that no method is named for, as attacks are on.
 PLAIN = ("#999933", "o")
 
@@ -26,46 +26,37 @@ def look_of(method: str) -> tuple[str, str]:
     return METHODS[method].look if method else PLAIN
 
 
-def series_styles(fits: Sequence[Fit]) -> dict[str, dict[str, Any]]:
-    """Return the colour, line and marker of every series of fits, as keywords of a matplotlib line.
+def series_looks(fits: Sequence[Fit]) -> dict[str, Look]:
+    """Return the look of every series of fits.
 
     Non-private series are grey lines; private ones have a colour and a marker per method, a line per
     protection, and a thin line with hollow markers for every accounting but the first.
     """
-    styles, other_lines = {}, cycle(OTHER_LINES)
-    private = [fit for fit in fits if fit.is_private]
-    accountings = list(dict.fromkeys(fit.accounting for fit in private))
+    looks, other_dashes = {}, cycle(OTHER_DASHES)
+    accountings = [fit.accounting for fit in fits if fit.is_private]
     for fit in fits:
-        if fit.series in styles:
+        if fit.series in looks:
             continue
         if not fit.is_private:
             is_reference = fit == reference(fits)
-            color, line = (INK, "-") if is_reference else (MUTED, next(other_lines))
-            styles[fit.series] = {"color": color, "linestyle": line, "linewidth": 1.1}
+            looks[fit.series] = Look(INK) if is_reference else Look(MUTED, next(other_dashes))
             continue
         color, marker = look_of(fit.method)
         is_first = fit.accounting == accountings[0]
-        styles[fit.series] = {
-            "color": color,
-            "linestyle": LINES[fit.protection],
-            "linewidth": 1.5 if is_first else 0.9,
-            "marker": marker,
-            "markerfacecolor": color if is_first else "white",
-            "markersize": 4.5,
-        }
-    return styles
+        width, face = (1.5, "") if is_first else (0.9, "#fff")
+        looks[fit.series] = Look(color, DASHES[fit.protection], width, marker, face)
+    return looks
 
 
 def fit_colors(fits: Sequence[Fit]) -> list[str]:
     """Return colours for a few fits side by side: the reference dark, those of one method from pale to
     full."""
-    styles = series_styles(fits)
-    methods = {}
+    looks, methods = series_looks(fits), {}
     for fit in fits:
         methods.setdefault(fit.method, []).append(fit)
     return [
         _mixed_with_white(
-            styles[fit.series]["color"],
+            looks[fit.series].color,
             0.45 + 0.55 * (methods[fit.method].index(fit) + 1) / len(methods[fit.method]),
         )
         for fit in fits

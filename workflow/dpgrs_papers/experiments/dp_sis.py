@@ -5,9 +5,10 @@ import pandas as pd
 from matplotlib.ticker import NullLocator
 
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MUTED, PALETTE
 from dpgrs_papers.experiments.dp_sis_replicate import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING, run_replicate
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 
 LARGEST, SUPPORTS = VOTING
 LOOKS = {

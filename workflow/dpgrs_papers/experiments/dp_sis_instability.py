@@ -5,8 +5,9 @@ import pandas as pd
 
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MUTED, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.selection.dp_sis import paper_sis_scores, table_sis_scores
 from dpgrs_papers.selection.lasso import PENALTY, lasso_coefficients
 from dpgrs_papers.selection.sublasso import assign_groups

@@ -8,9 +8,10 @@ import pandas as pd
 from dpgrs.privacy.audit.audit import CONFIDENCE
 from dpgrs.privacy.audit.losses import rates_above
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MUTED, PALETTE
 from dpgrs_papers.experiments.errata_replicate import DEFECTS, OURS, PUBLISHED, run_replicate
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 
 # Beyond this a loss is drawn as an arrow.
 EDGE = 1_000.0

@@ -4,7 +4,8 @@ import pandas as pd
 from matplotlib.ticker import NullLocator
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.reporting.svg import INK, new_figure, styled
+from dpgrs.reporting.svg import INK
+from dpgrs_papers.experiments.plots import new_figure, styled
 from dpgrs_papers.experiments.primo_fits import CELL, EVIDENCE, FIXED, PEEKED, best_of_path
 from dpgrs_papers.experiments.primo_tables import by_line
 

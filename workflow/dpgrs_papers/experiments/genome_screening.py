@@ -14,13 +14,14 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import uniforms
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows, Selection, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.haplotype_variants import make_variants
+from dpgrs_papers.experiments.plots import new_figure
 
 TERMS = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON, "outcome_bound": 3.0, "delta": 1e-6}
 # Of an epsilon, which is twice what choices cost: for two-stage's number of people, and for choices.

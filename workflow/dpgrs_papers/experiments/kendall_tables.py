@@ -8,9 +8,10 @@ import pandas as pd
 
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import MUTED, PALETTE
 from dpgrs.types import Selection
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.selection.lasso import LassoTerms
 from dpgrs_papers.tabular.compositions import TableRequest
 from dpgrs_papers.tabular.feature_tables import read_feature_table

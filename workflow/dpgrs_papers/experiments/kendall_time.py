@@ -9,8 +9,9 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.tabular.compositions import TableRequest, choose_columns
 
 SELECTORS = {"DPKendall": METHODS["k-tukey"], "SubLasso": METHODS["l-tukey"]}

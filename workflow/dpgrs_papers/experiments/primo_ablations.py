@@ -4,8 +4,9 @@ from tempfile import TemporaryDirectory
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.primo_fits import (
     FIXED,
     NON_PRIVATE,

@@ -21,9 +21,10 @@ from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs.types import Protection
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.primo_formulas import (
     Setting,
     feature_excess,

@@ -2,9 +2,10 @@
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, new_figure
+from dpgrs.reporting.svg import INK
 from dpgrs_papers.experiments import primo_haplotypes
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.primo_fits import FIXED_PENALTY, NON_PRIVATE, PATH, along_path, best_of_path
 from dpgrs_papers.experiments.primo_tables import (
     CELLS,

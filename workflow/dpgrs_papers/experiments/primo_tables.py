@@ -13,10 +13,11 @@ from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, new_figure
+from dpgrs.reporting.svg import INK
 from dpgrs.study.in_process import variants_of_table
 from dpgrs.study.table_cohort import ranged_methods
 from dpgrs.types import Rows
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.primo_fits import (
     EVIDENCE,
     FIXED,

@@ -7,9 +7,10 @@ import pandas as pd
 from dpgrs.errors import UsageError
 from dpgrs.io.files import read_table, replacing, write_table
 from dpgrs.reporting.rendering import Section, environment, write_assets, write_page
-from dpgrs.reporting.svg import draw_svg, save_svg, styled
+from dpgrs.reporting.svg import save_svg
 from dpgrs_papers.experiments.frame import find
 from dpgrs_papers.experiments.plans import Form
+from dpgrs_papers.experiments.plots import styled
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -51,7 +52,7 @@ def gather(name, *, folder, terms):
     with styled():
         drawings = experiment.draw(table, settings)
         for label, drawing in drawings.items():
-            save_svg(draw_svg(drawing.figure), folder / "figures" / f"{label}.svg")
+            save_svg(drawing.figure.svg(), folder / "figures" / f"{label}.svg")
         _write_report(name, experiment, numbers, drawings, folder, terms=terms, said=f"{verdict}: {reason}")
 
 

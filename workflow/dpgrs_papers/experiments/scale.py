@@ -7,10 +7,11 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.scale_replicate import run_replicate, study_of  # noqa: F401
 
 AXES = ("people", "variants", "outcomes")

@@ -15,12 +15,13 @@ from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import MUTED, PALETTE
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, private_kendall
 from dpgrs.selection.greedy_kendall import greedy_kendall
 from dpgrs.selection.merge_sort import sign_scores
 from dpgrs.types import PairKernel, Rows, Selection
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.selection.dp_sis import SisRequest, SisScores, private_sis
 
 ETA = 0.05

@@ -10,7 +10,8 @@ import pandas as pd
 
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import MUTED, PALETTE
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
 
 # Steps, share of the largest gradient of a row with a residual of 1, and learning rate.

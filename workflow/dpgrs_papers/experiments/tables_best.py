@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.kendall_tables import PRINTED
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.tables_best_replicate import (
     EARLIER,
     OF_ROWS,

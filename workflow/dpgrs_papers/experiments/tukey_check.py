@@ -8,8 +8,9 @@ import pandas as pd
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MUTED, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, synthetic_rows
 from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid

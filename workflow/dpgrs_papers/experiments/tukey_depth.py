@@ -7,9 +7,10 @@ from scipy.special import ndtr
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, PALETTE
 from dpgrs.types import Neighbours
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON
 from dpgrs_papers.methods.tukey import TukeyRequest, private_deep_point
 from dpgrs_papers.methods.tukey_models import models_on_grid

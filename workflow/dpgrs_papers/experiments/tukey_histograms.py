@@ -7,8 +7,9 @@ from scipy.stats import norm
 
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.tukey_data import read_part
 from dpgrs_papers.methods.tukey_models import fit_models
 

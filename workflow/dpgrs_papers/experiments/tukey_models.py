@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
+from dpgrs.reporting.svg import INK, MUTED, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.tukey_models_replicate import (
     ADASSP,
     BOOSTED,

@@ -13,9 +13,10 @@ from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.reporting.svg import PALETTE
 from dpgrs.types import Neighbours
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.sgd_settings import poisson_sample_of
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, read_part, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_replicate import adassp_of_data_bounds

@@ -7,11 +7,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dpgrs.config.paths import PATHS
 from dpgrs.config.reading import coerce
 from dpgrs.config.schema import keys, load_schema
 from dpgrs.config.setting import as_json
-from dpgrs.config.study import StudyConfig
+from dpgrs.config.study import PATHS, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.study.settings import examine, resolve
 from dpgrs.study.settings_files import read_settings

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.config.paths import PATHS, PATTERN_KEYS
+from dpgrs.config.study import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import files_below, folder_digest
 from dpgrs.io.json_files import read_json

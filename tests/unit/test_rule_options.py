@@ -4,7 +4,7 @@ import subprocess
 import pytest
 from snakemake.io import contains_wildcard
 
-from dpgrs.study.rule_options import flags
+from dpgrs.study.verbs import flags
 
 
 def test_flags__what_a_shell_reads_is_what_was_meant():

@@ -6,7 +6,7 @@ import pytest
 
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.study.array_sizes import file_table, variant_table
-from dpgrs.study.reference_size import PEOPLE_UNKNOWN
+from dpgrs.study.cohort_files import PEOPLE_UNKNOWN
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import COLUMNS_UNKNOWN, VARIANTS_UNKNOWN, Shape
 from plink_sets import write_bed, write_pgen

@@ -68,7 +68,7 @@ from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_fo
 from dpgrs.study.fit_identity import READS_OF_FIT
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw, reads_of_ld
 from dpgrs.study.resources import resources_of
-from dpgrs.study.rule_options import flags
+from dpgrs.study.verbs import flags
 from dpgrs.study.score_terms import (
     ScoringShape,
     scored_folder,

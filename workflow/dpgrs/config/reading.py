@@ -14,9 +14,9 @@ import yaml
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError
 from jsonschema.validators import extend
 
-from dpgrs.config.paths import PATHS
 from dpgrs.config.schema import keys
 from dpgrs.config.setting import Json
+from dpgrs.config.study import PATHS
 
 RENAMED = {"trials": "replicates", "panel": "variants"}
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux

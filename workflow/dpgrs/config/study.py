@@ -95,3 +95,9 @@ def _extended(section: type[Section], addition: type[Section]) -> type[Section]:
     joined = dataclass(frozen=True)(type(section.__name__, (addition, section), {}))
     joined.__doc__ = None
     return joined
+
+
+PATHS = tuple(StudyConfig.marks("is_path"))
+# Patterns of genotype files, one for each `cohort.source` that is read from such files.
+SOURCES = ("vcf", "plink", "bgen")
+PATTERN_KEYS = tuple(f"cohort.{source}" for source in SOURCES)

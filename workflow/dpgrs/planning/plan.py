@@ -17,10 +17,9 @@ from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.covariate_regression import expected_loss
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.requests import PrivacyRequest, request_grid
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
-from dpgrs.planning.jobs import methods_too_large, planned_jobs
 from dpgrs.planning.public_variants import PlannedVariants, planned_variants
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_mu
@@ -32,14 +31,16 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account, Budget
 from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.study.job_limits import machine_memory_mb
+from dpgrs.study.job_limits import LONGEST_JOB, jobs_asked, machine_memory_mb
 from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
+from dpgrs.study.requests import requests_of
 from dpgrs.study.settings import examine
+from dpgrs.study.shape import PlannedShape, ReferenceShape
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts, stated_count
-from dpgrs.study.variant_terms import takes_map
+from dpgrs.study.variant_terms import most_variants, takes_map
 from dpgrs.types import Rows, Unit
 
 if TYPE_CHECKING:
@@ -231,20 +232,8 @@ def _requests(
             f"A plan must be of at most {MOST_REQUESTS} combinations of settings, got {n_asked}. "
             "Give fewer values of `privacy`, `variants.size` or `outcomes.count`.",
         )
-    grid = request_grid(
-        protections=privacy.protection,
-        accountings=privacy.accounting,
-        epsilons=privacy.epsilon,
-        sizes=config.variants.size,
-        counts=counts,
-        outcome_budget=privacy.outcome_budget,
-        rows=config.cohort.rows,
-        outcome_bound=outcomes.bound,
-        counts_outcomes=config.outcomes.are_counted,
-        case_share=case_share(config),
-        covariate_share=config.covariates.share,
-        **{name: getattr(privacy, name) for name in REQUEST_TERMS},
-    )
+    config = config.changed(privacy={"case_share": case_share(config)})
+    grid = requests_of(config, rows=config.cohort.rows, counts=counts)
     return [
         (
             within_bounds(
@@ -409,3 +398,43 @@ def _at_strict_delta(book: Book, budget: Budget, spent: Cost) -> dict[str, str] 
     return {"delta": shown_delta(strict)} | {
         name: shown_epsilon(cost, strict) for name, cost in shown.items()
     }
+
+
+def planned_jobs(
+    config: StudyConfig,
+    people: int,  # assumed
+) -> list[dict[str, Any]]:
+    """Return `step`, `mem_mb` and `minutes` that each step of a study requests, in the order of the data.
+
+    A job uses a third of them or more.
+    """
+    shapes = PlannedShape(config, people), ReferenceShape(config)
+    memory, minutes = (jobs_asked(config, *shapes, resource=name) for name in ("mem_mb", "runtime"))
+    return [{"step": step, "mem_mb": memory[step], "minutes": minutes[step]} for step in memory]
+
+
+def methods_too_large(
+    config: StudyConfig,
+    people: int,  # assumed
+    memory_mb: int | None,  # of this machine; None if unknown
+) -> dict[str, str]:
+    """Return methods that take fewer columns than a study has, or too much memory or time, and why."""
+    reasons, size = {}, max(config.variants.size)
+    for name in config.methods:
+        jobs = planned_jobs(config.changed(methods=[name]), people)
+        largest = max(jobs, key=lambda job: job["mem_mb"])
+        longest = max(jobs, key=lambda job: job["minutes"])
+        if size > most_variants(name):
+            reasons[name] = f"takes at most {most_variants(name):,} variants"
+        elif memory_mb is not None and largest["mem_mb"] > memory_mb:
+            reasons[name] = (
+                f"`{largest['step']}` asks for {_gigabytes(largest['mem_mb'])} of memory, of "
+                f"{_gigabytes(memory_mb)} here"
+            )
+        elif longest["minutes"] > LONGEST_JOB:
+            reasons[name] = f"`{longest['step']}` asks for {longest['minutes'] / 1440:,.0f} days"
+    return reasons
+
+
+def _gigabytes(megabytes: float) -> str:
+    return f"{megabytes / 1000:,.1f} GB"

@@ -11,9 +11,9 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.planning.ld_spectrum import assumed_spectrum
+from dpgrs.study.cohort_files import n_chosen_reference_people
 from dpgrs.study.public_files import load_ld
 from dpgrs.study.public_panel import stored_residuals, stored_spectra
-from dpgrs.study.reference_size import n_chosen_reference_people
 from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites

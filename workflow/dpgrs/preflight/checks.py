@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.config.schema import keys
-from dpgrs.config.study import AUTO, StudyConfig
+from dpgrs.config.study import AUTO, PATHS, PATTERN_KEYS, StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.fit_keys import regression_keys
 from dpgrs.preflight import (

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from dpgrs.config.paths import PATHS, PATTERN_KEYS
+from dpgrs.config.study import PATHS, PATTERN_KEYS
 from dpgrs.errors import must
 from dpgrs.preflight.rules import GIVEN, When, rules
 from dpgrs.types import Protection

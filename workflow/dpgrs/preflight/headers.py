@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgrs.config.paths import SOURCES
+from dpgrs.config.study import SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.chromosomes import AUTOSOMES, chromosome_name, is_chromosome
 from dpgrs.io.genotype_files import order_parts

@@ -5,7 +5,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dpgrs.config.paths import PATTERN_KEYS
+from dpgrs.config.study import PATTERN_KEYS
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
 from dpgrs.io.genotype_files import with_companions

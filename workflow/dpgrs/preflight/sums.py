@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from dpgrs.config.paths import PATTERN_KEYS, SOURCES
+from dpgrs.config.study import PATTERN_KEYS, SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS

@@ -4,8 +4,8 @@ import operator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpgrs.config.paths import SOURCES
 from dpgrs.config.schema import keys
+from dpgrs.config.study import SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.real_tables import read_ranges
 from dpgrs.preflight.rules import DEFAULT, each, has, is_given, rules, without

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dpgrs.config.paths import PATHS
+from dpgrs.config.study import PATHS
 from dpgrs.errors import UsageError
 from dpgrs.io.files import digest_file, remove
 from dpgrs.io.json_files import read_json

@@ -19,9 +19,8 @@ from typing import Any, Self
 import numpy as np
 
 import dpgrs
-from dpgrs.config.paths import PATHS
 from dpgrs.config.schema import keys
-from dpgrs.config.study import StudyConfig
+from dpgrs.config.study import PATHS, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import (
     arrays_as_bytes,

@@ -1,13 +1,14 @@
-"""The genotype files that the settings of a study name."""
+"""The genotype files that the settings of a study name, and how many people the public ones have."""
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgrs.config.paths import PATTERN_KEYS, SOURCES
+from dpgrs.config.study import PATTERN_KEYS, SOURCES
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genotype_files import find_genotype_files, with_companions
+from dpgrs.io.genotype_files import find_genotype_files, genotype_header, with_companions
 from dpgrs.privacy.private_folders import PRIVATE
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
 COHORT_KEYS = ("cohort.source", *PATTERN_KEYS, "cohort.sums", "cohort.chromosomes", "cohort.in_turn")
+# Of files that are yet to be fetched, or cannot be read: more than public sets of whole genomes have.
+PEOPLE_UNKNOWN = 5_000
+UNREADABLE = (DpgrsError, OSError, ValueError)
 
 
 def has_genotype_files(cohort: "Cohort") -> bool:
@@ -73,3 +77,27 @@ def tables_of(paths: Iterable[Path | str]) -> list[Path]:
     """Return the tables that lie beside PLINK's genotype files and belong to them."""
     paths = [Path(path) for path in paths]
     return [path for path in with_companions(paths) if path not in paths]
+
+
+def n_reference_people(config: "StudyConfig") -> int:
+    """Return the people in the files of the public reference; 0 if there is none."""
+    cohort, pattern = config.cohort, config.public.reference
+    if cohort.source == "simulate":
+        return cohort.simulation.reference_people
+    if not pattern:
+        return 0
+    with suppress(*UNREADABLE):
+        return len(genotype_header(reference_files_of(pattern, cohort.chromosomes[0])).samples)
+    return PEOPLE_UNKNOWN
+
+
+def n_chosen_reference_people(config: "StudyConfig") -> int:
+    """Return how many of them are taken, at most: by the lines of a list of whom to keep."""
+    return min(n_reference_people(config), n_lines(config.public.keep))
+
+
+def n_lines(path: Path | str | None, most: int = 10_000_000) -> int:
+    """Return the lines of a list, which are at least its people; `most` if there is no list."""
+    with suppress(*UNREADABLE, TypeError), Path(path).open("rb") as file:
+        return sum(1 for _ in islice(file, most)) or most
+    return most

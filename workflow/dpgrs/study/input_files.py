@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpgrs.config.paths import PATHS, PATTERN_KEYS
+from dpgrs.config.study import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest, files_below, folder_digest, write_closed
 from dpgrs.study.identity import READS_OF_IDENTITY

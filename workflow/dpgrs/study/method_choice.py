@@ -185,7 +185,7 @@ def scales_by_panel(config: StudyConfig) -> bool:
 
 
 def _n_public_people(config: StudyConfig) -> int:
-    from dpgrs.study.reference_size import n_chosen_reference_people  # readers of genotypes, likewise
+    from dpgrs.study.cohort_files import n_chosen_reference_people  # readers of genotypes, likewise
 
     return n_chosen_reference_people(config)
 

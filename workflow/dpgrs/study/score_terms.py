@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError, must
-from dpgrs.study.cohort_files import reference_files_of, tables_of
-from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE
-from dpgrs.study.rule_options import flags
+from dpgrs.study.cohort_files import PEOPLE_UNKNOWN, UNREADABLE, reference_files_of, tables_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
+from dpgrs.study.verbs import flags
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

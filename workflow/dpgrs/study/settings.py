@@ -9,10 +9,9 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from dpgrs.config.paths import PATHS
 from dpgrs.config.reading import Problem, read_section
 from dpgrs.config.schema import load_schema
-from dpgrs.config.study import StudyConfig
+from dpgrs.config.study import PATHS, StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.study.fetched_files import implied_populations

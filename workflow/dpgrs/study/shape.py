@@ -15,15 +15,18 @@ from dpgrs.io.replicates import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import (
+    PEOPLE_UNKNOWN,
+    UNREADABLE,
     cohort_files,
     cohort_pattern,
     has_genotype_files,
     is_absent,
+    n_lines,
+    n_reference_people,
     reference_files_of,
     stored_chromosomes,
 )
 from dpgrs.study.people_terms import n_copies
-from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix
 from dpgrs.types import Metrics, Protection, Rows

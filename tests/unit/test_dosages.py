@@ -192,17 +192,14 @@ def test_pack_dosages__is_nearest_planes(pack_dosages, steps):
 
 
 @given(st.binary(max_size=60), st.integers(0, 2), st.integers(1, 3), st.integers(1, 4))
-def test_decode_dosages__never_reads_beyond_its_text(text, place, n_alts, n_samples):
-    steps = np.full((n_alts, n_samples), 12345, dtype=np.int32)
+def test_read_numbers__never_reads_beyond_its_text(text, place, n_most, n_samples):
     columns = np.frombuffer(b"7\t1:2:3,1" + text, dtype=np.uint8)
-    is_pair, plain_pair = np.zeros((2, n_samples), dtype=bool)
-    compiled = kernels.decode_dosages(columns[9:], place, steps, is_pair)
-    plain_steps = np.full_like(steps, 12345)
-    plain = kernels.decode_dosages.py_func(columns[9:].copy(), place, plain_steps, plain_pair)
-    assert compiled == plain
-    assert np.array_equal(steps, plain_steps)
-    assert np.array_equal(is_pair, plain_pair)
-    assert ((steps >= kernels.MISSING) & (steps <= LARGEST_DOSAGE) | (steps == 12345)).all()
+    arrays = [(np.full((n_samples, n_most), 7.0), np.full(n_samples, 7)) for _ in range(2)]
+    compiled = kernels.read_numbers(columns[9:], place, *arrays[0])
+    assert compiled == kernels.read_numbers.py_func(columns[9:].tobytes(), place, *arrays[1])
+    for one, other in zip(*arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not (arrays[0][0] < 0).any()
 
 
 def test_ingest__keeps_chosen_people_and_verifies(tmp_path):
@@ -304,10 +301,18 @@ def test_reader__raise_on_a_bed(tmp_path):
         genotype_reader(write_bed(tmp_path / "a"), "1", phased="any", field="DS")
 
 
-@pytest.mark.parametrize("read_decimal", [kernels.read_decimal, kernels.read_decimal.py_func])
-def test_read_decimal__takes_exponents_to_the_end(read_decimal):
-    text = [b"5.2e-05", b"1E-9", b"2e-1:0", b"12.5e-1\t"]
-    found = [read_decimal(np.frombuffer(one, dtype=np.uint8), 0) for one in text]
-    assert found == [(0, 7), (0, 4), (819, 4), (5120, 7)]
-    for odd in (b"1e", b"1e-", b"1e5", b"1e-10", b"1e-0", b"e-1", b"21e-1", b"1e-+"):
-        assert read_decimal(np.frombuffer(odd, dtype=np.uint8), 0)[0] == kernels.ODD
+def read_compiled(text):
+    return kernels.read_number(np.frombuffer(text, dtype=np.uint8), 0)
+
+
+def read_plainly(text):
+    return kernels.read_number.py_func(text, 0)
+
+
+@pytest.mark.parametrize("read_number", [read_compiled, read_plainly])
+def test_read_number__is_that_of_python(read_number):
+    for text in (b"5.2e-05", b"1E-9", b"2e-1", b"12.5e-1", b".5", b"1.", b"0.123456789012", b"7e3", b"1e-10"):
+        assert read_number(text + b":0") == (float(text), len(text))
+    for odd in (b"1e", b"1e-", b"e-1", b"1e-+", b"1.2.3", b"x", b""):
+        assert read_number(odd)[0] == -1
+    assert np.isnan(read_number(b".")[0])

@@ -131,10 +131,7 @@ def test_kernels_of_dosages__by_distinct_columns(columns, place, n_alts):
     text, n = np.frombuffer(columns.replace(" ", "\t").encode(), dtype=np.uint8), columns.count(" ") + 1
     twins = plain(_dosage_kernels)
     same(_dosage_kernels, "count_alleles", text, place, filled=[(n, np.int8)])
-    for name, shapes in (
-        ("decode_dosages", [((n_alts, n), np.int32), (n, np.bool_)]),
-        ("read_numbers", [((n, n_alts), np.float64), (n, np.int64)]),
-    ):
+    for name, shapes in (("read_numbers", [((n, n_alts), np.float64), (n, np.int64)]),):
         arrays = [[np.full(shape, 7, dtype=dtype) for shape, dtype in shapes] for _ in range(2)]
         ends = [
             getattr(module, name)(text, place, *own)

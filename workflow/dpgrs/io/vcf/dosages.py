@@ -61,12 +61,8 @@ class DosageScanner(LineScanner):
         columns = record.calls.partition(b"\t")[2]
         text, n_alts = np.frombuffer(columns, dtype=np.uint8), len(record.alts)
         copies = np.zeros(self._n_samples, dtype=np.int8)
-        steps, is_pair = None, False
-        if DS in fields:
-            steps, is_pair = self._steps_of_ds(columns, text, fields[DS], n_alts)
-        if fields.get("GT") == 0 and np.all(is_pair):
-            copies[:] = 2
-        elif "GT" in fields:
+        steps = self._steps_of_ds(columns, text, fields[DS], n_alts) if DS in fields else None
+        if "GT" in fields:
             kernels.count_alleles(text, fields["GT"], copies)
             refuse_samples(copies > 2, "has more than two alleles")
         elif everybody_has_two(record.contig):
@@ -89,17 +85,20 @@ class DosageScanner(LineScanner):
         # What the field DS has of two alleles is rounded by its decimals.
         return np.where((steps != kernels.MISSING) & (copies != 1), steps, by_fields)
 
-    def _steps_of_ds(
-        self, columns: bytes, text: np.ndarray, index: int, n_alts: int
-    ) -> tuple[np.ndarray, np.ndarray | bool]:
-        """Return (n_alts, n_samples) steps of DS as it is written, and who is known to have a call of two."""
+    def _steps_of_ds(self, columns: bytes, text: np.ndarray, index: int, n_alts: int) -> np.ndarray:
+        """Return (n_alts, n_samples) steps of DS as it is written."""
+        if self._is_compiled:
+            numbers, counts = np.empty((self._n_samples, n_alts)), np.empty(self._n_samples, dtype=np.int64)
+            bad = kernels.read_numbers(text, index, numbers, counts)
+            is_plain = bad == kernels.ALL_TAKEN and ((counts == 0) | (counts == n_alts)).all()
+            if is_plain and not (numbers > 2).any():
+                np.rint(np.multiply(numbers, STEPS_PER_ALLELE, out=numbers), out=numbers)
+                numbers[np.isnan(numbers)] = kernels.MISSING
+                return numbers.T.astype(np.int32)
         steps = np.empty((n_alts, self._n_samples), dtype=np.int32)
-        is_pair = np.empty(self._n_samples, dtype=bool)
-        if self._is_compiled and kernels.decode_dosages(text, index, steps, is_pair) == kernels.ALL_TAKEN:
-            return steps, is_pair
         for sample, fields in enumerate(columns.split(b"\t")):
             steps[:, sample] = _sample_steps(fields.split(b":"), index, sample, n_alts=n_alts)
-        return steps, False
+        return steps
 
     def _fill_by_calls(self, steps: np.ndarray, record: Record) -> None:
         """Put whole dosages where they are missing and calls are not."""

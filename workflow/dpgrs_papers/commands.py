@@ -1,4 +1,4 @@
-"""Commands of experiments, as `config/experiments/Snakefile` calls them, and of the generative network."""
+"""Commands of experiments, as `config/experiments/Snakefile` calls them, and of stores of copies."""
 
 import json
 
@@ -63,3 +63,24 @@ def imitate(context, store, output, table, window, overlap, steps, **options):
 
     options["model"] = ImitationModel(window, overlap, steps)
     make_people(context, imitate_store, store, output, table, options)
+
+
+@click.command("compare")
+@path_argument("source")
+@path_argument("copies")
+@click.option("--populations", nargs=2, type=click.Path(), help="Tables of the populations of both.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed that chooses the people compared.",
+)
+def compare(source, copies, populations, seed):
+    """Compare COPIES with their SOURCE: how similar they are, and how close to single people."""
+    from dpgrs.reporting.text_table import text_table
+    from dpgrs_papers.imitation.likeness import compare_stores
+
+    measures = compare_stores(source, copies, populations=populations or (None, None), seed=seed)
+    rows = [[measure.name, f"{measure.source:.4f}", f"{measure.copies:.4f}"] for measure in measures]
+    click.echo(text_table(["measure", "source", "copies"], rows))

@@ -88,24 +88,3 @@ def make_people(
         populations = make(store, output, tell=bar.update, **options)
     if table:
         write_table(table, populations)
-
-
-@store.command("compare")
-@path_argument("source")
-@path_argument("copies")
-@click.option("--populations", nargs=2, type=click.Path(), help="Tables of the populations of both.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed that chooses the people compared.",
-)
-def compare(source: str, copies: str, populations: tuple[str, str] | None, seed: int) -> None:
-    """Compare COPIES with their SOURCE: how similar they are, and how close to single people."""
-    from dpgrs.reporting.text_table import text_table
-    from dpgrs.simulation.likeness import compare_stores
-
-    measures = compare_stores(source, copies, populations=populations or (None, None), seed=seed)
-    rows = [[measure.name, f"{measure.source:.4f}", f"{measure.copies:.4f}"] for measure in measures]
-    click.echo(text_table(["measure", "source", "copies"], rows))

@@ -9,8 +9,8 @@ from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.haplotype_store import StoreWriter
-from dpgrs.simulation.likeness import compare_stores
 from dpgrs.simulation.resampling import CopyingModel, resample_store
+from dpgrs_papers.imitation.likeness import compare_stores
 
 N_VARIANTS, N_PEOPLE = 60, 40
 

@@ -35,8 +35,8 @@ def release(folder, patch):
     # Only now, as modules take the keys when they are imported.
     from dpgrs.methods.fits import FitTerms
     from dpgrs.release.open_release import refits
-    from dpgrs.study.fit_identity import READS_OF_FIT, fit_identity, fit_settings
-    from dpgrs.study.released import load_released, seal
+    from dpgrs.study.fit_identity import READS_OF_FIT, fit_identity, fit_settings, seal
+    from dpgrs.study.released import load_released
     from dpgrs.study.requests import READS_OF_METRICS
     from dpgrs.verify.bundle import verify_release
     from forged_releases import edit_statement

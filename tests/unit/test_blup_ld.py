@@ -26,7 +26,7 @@ from dpgrs.methods.steered_mechanisms import SteeredProducts
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.statement.findings import FEW_ROWS, misfit_in_words, mismatch_in_words
-from dpgrs.study.released import output_digests
+from dpgrs.study.fit_identity import output_digests
 from dpgrs.types import Coding, Penalty
 
 N, D = 300, 8

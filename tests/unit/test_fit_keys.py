@@ -15,8 +15,8 @@ from dpgrs.config.schema import load_schema
 from dpgrs.fit_keys import FIT_KEYS, FitKey, regression_keys, regression_of, stated
 from dpgrs.methods.fits import FitTerms
 from dpgrs.release import open_release as opening
-from dpgrs.study.fit_identity import fit_identity, fit_settings
-from dpgrs.study.released import load_released, seal
+from dpgrs.study.fit_identity import fit_identity, fit_settings, seal
+from dpgrs.study.released import load_released
 from study_runs import REPOSITORY
 
 KEYS = [*regression_keys()]

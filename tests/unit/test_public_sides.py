@@ -15,7 +15,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.release.statement import build_statement
 from dpgrs.statement.content import PublicInput
 from dpgrs.statement.words import PUBLIC_SIDE
-from dpgrs.study.released import output_digests
+from dpgrs.study.fit_identity import output_digests
 from dpgrs.types import Neighbours, Protection
 from dpgrs.verify.draw_check import draw_problems
 from dpgrs.verify.side_check import side_problems

@@ -12,7 +12,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.study.adjusted_outcomes import adjusted_parts, effects_of_fit, effects_without_privacy
-from dpgrs.study.released import output_digests
+from dpgrs.study.fit_identity import output_digests
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,7 +28,7 @@ from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.statement.audits import STEERED
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import Draw, draws_of
-from dpgrs.study.fit_identity import ld_identity
+from dpgrs.study.fit_identity import ld_identity, output_digests
 from dpgrs.study.identity import accuracy_identity, identify_part, loadings_identity, public_identity
 from dpgrs.study.later_draws import (
     after_regression,
@@ -36,7 +36,6 @@ from dpgrs.study.later_draws import (
     cost_of_accuracy,
     later_statistics,
 )
-from dpgrs.study.released import output_digests
 from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.draw_check import ON_TURNED_ROWS
 

@@ -24,11 +24,10 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.statement.files import file_stems
 from dpgrs.statement.findings import misfit_in_words
-from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity
+from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity, seal
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.public_files import load_effects, load_ld, outcome_stem
-from dpgrs.study.released import seal
 from dpgrs.study.training_rows import public_outcomes, training_rows
 
 if TYPE_CHECKING:

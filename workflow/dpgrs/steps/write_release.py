@@ -24,12 +24,12 @@ from dpgrs.release.pgs_catalog import Scores
 from dpgrs.release.statement import build_statement
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
 from dpgrs.statement.audits import STEERED
-from dpgrs.study.fit_identity import effects_identity, exact_values, fit_settings, ld_identity
+from dpgrs.study.fit_identity import effects_identity, exact_values, fit_settings, ld_identity, output_digests
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import WHERE_THERE, loadings_identity, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_files import load_effects
-from dpgrs.study.released import load_released, load_weights, output_digests
+from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy, load_measures, load_reference_sums
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants

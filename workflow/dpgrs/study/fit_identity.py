@@ -1,13 +1,18 @@
-"""What identifies the fit of a release: its settings, its public files and the requests that it rests on."""
+"""What identifies the fit of a release: settings, public files, the requests that it rests on, and a seal."""
 
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.io.replicates import load_labelled
+from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.digests import digest
 from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.public_files import load_effects
 
@@ -40,8 +45,8 @@ def ld_identity(path: Path | str | None) -> dict[str, str]:
     if path is None:
         return {}
     # The chromosomes of a map have one digest; spectra beside it, which only plans read, have none.
-    (digest,) = {label["digest"] for label in load_labelled(path).labels if "digest" in label}
-    return {"ld": digest}
+    (ld_digest,) = {label["digest"] for label in load_labelled(path).labels if "digest" in label}
+    return {"ld": ld_digest}
 
 
 def effects_identity(path: Path | str | None) -> dict[str, list[str]]:
@@ -87,3 +92,36 @@ def exact_values(value: Any) -> Any:
         case float():
             return exact_text(value)
     return value
+
+
+def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """Digest weights with all that they follow from: SHA-256 in hexadecimal.
+
+    `label` and `noisy` are from `dpgrs.study.released.load_released`, `fit` from `fit_settings`.
+    """
+    digests = output_digests(outputs_of(label, noisy)).values()
+    weights = {name: _digest([array]) for name, array in arrays.items()}
+    return digest([list(digests), exact_values(fit), weights])
+
+
+def outputs_of(label: Mapping[str, Any], noisy: Any) -> dict[Any, Any]:
+    """Return what a mechanism drew by parts of a release, as `output_digests` takes it."""
+    return mechanism_of_file(label).outputs(noisy, drawn_names(label), request_of(label))
+
+
+def output_digests(outputs: Mapping[Any, Any]) -> dict[Any, str]:
+    """Digest the output of each part of a release for the ledger: SHA-256 in hexadecimal.
+
+    The outputs, from a mechanism's ``outputs``, are tuples of arrays and numbers.
+    """
+    return {release_part: _digest(arrays) for release_part, arrays in outputs.items()}
+
+
+def _digest(arrays: Iterable[Any]) -> str:
+    sha256 = hashlib.sha256()
+    for array in arrays:
+        # A number becomes an array of one.
+        array = np.ascontiguousarray(array, dtype="<f8")
+        sha256.update(repr(array.shape).encode())
+        sha256.update(array.data)
+    return sha256.hexdigest()

@@ -1,34 +1,22 @@
 """What a release drew, and its weights, held against the ledger: nothing else may become a score."""
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
-from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.study.fit_identity import exact_values
+from dpgrs.study.fit_identity import output_digests, outputs_of, seal
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.ledger.ledger import Book
 
 SOURCE = "release"
-
-
-def output_digests(outputs: Mapping[Any, Any]) -> dict[Any, str]:
-    """Digest the output of each part of a release for the ledger: SHA-256 in hexadecimal.
-
-    The outputs, from a mechanism's ``outputs``, are tuples of arrays and numbers.
-    """
-    return {release_part: _digest(arrays) for release_part, arrays in outputs.items()}
 
 
 def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
@@ -60,19 +48,9 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
     charged = (
         _is_charged(label, book, request, tuple(release_part), id_) for release_part, id_ in label["requests"]
     )
-    if output_digests(_outputs(label, noisy)) != stored or not all(charged):
+    if output_digests(outputs_of(label, noisy)) != stored or not all(charged):
         raise mismatch
     return label, noisy
-
-
-def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """Digest weights with all that they follow from: SHA-256 in hexadecimal.
-
-    `label` and `noisy` are from `load_released`, `fit` from `dpgrs.study.fit_identity.fit_settings`.
-    """
-    digests = output_digests(_outputs(label, noisy)).values()
-    weights = {name: _digest([array]) for name, array in arrays.items()}
-    return digest([list(digests), exact_values(fit), weights])
 
 
 def load_weights(
@@ -101,10 +79,6 @@ def claimed_draws(label: Mapping[str, Any], request_id: str) -> list[dict[str, A
     return [event.identity_terms for event in claimed if event.is_of_share]
 
 
-def _outputs(label: Mapping[str, Any], noisy: Any) -> dict[Any, Any]:
-    return mechanism_of_file(label).outputs(noisy, drawn_names(label), request_of(label))
-
-
 def _is_charged(
     label: Mapping[str, Any],
     book: "Book",
@@ -122,13 +96,3 @@ def _is_charged(
         and identity.get("outcomes", {}).get("names", []) == names
         and identity["draws"] == claimed_draws(label, request_id)
     )
-
-
-def _digest(arrays: Iterable[Any]) -> str:
-    sha256 = hashlib.sha256()
-    for array in arrays:
-        # A number becomes an array of one.
-        array = np.ascontiguousarray(array, dtype="<f8")
-        sha256.update(repr(array.shape).encode())
-        sha256.update(array.data)
-    return sha256.hexdigest()

@@ -7,7 +7,7 @@ from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.genome_map import mapped_rows
 from dpgrs.linalg.genome_prior import ReferenceChromosome, genome_map, genome_prior, steered_noise
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
-from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
+from dpgrs.release.marginal_effects import genome_effects, write_truncated_ld
 from dpgrs.study.genome_maps import stored_maps
 from genome_studies import items_of_map
 

@@ -21,7 +21,7 @@ from dpgrs.evaluation.attacks import (
     true_positive_bound,
     weights_scores,
 )
-from dpgrs.evaluation.roc import advantage, area_under_curve
+from dpgrs.evaluation.intervals import advantage, area_under_curve
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity

@@ -15,8 +15,7 @@ from dpgrs.evaluation.binary_metrics import (
     fit_logistic,
     quantitative_measures,
 )
-from dpgrs.evaluation.intervals import added_r2, liability_r2, odds_ratio, share
-from dpgrs.evaluation.roc import Estimate, area_under_curve
+from dpgrs.evaluation.intervals import Estimate, added_r2, area_under_curve, liability_r2, odds_ratio, share
 
 
 def cohort(n, *, explained=0.2, by_covariates=0.0, prevalence=0.3, seed=0):

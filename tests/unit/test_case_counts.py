@@ -22,7 +22,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_case_counts, private_statistics
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.release import submission_template as template
+from dpgrs.release import submission as template
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
 from dpgrs.statement.words import ALL_CASES, NO_CASES

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.evaluation.binary_metrics import TOO_FEW_FOR_TENTHS
-from dpgrs.evaluation.intervals import added_r2
+from dpgrs.evaluation.intervals import added_r2, area_under_curve
 from dpgrs.evaluation.metrics import TERMS, mse, r_squared
-from dpgrs.evaluation.roc import area_under_curve
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.files import write_table

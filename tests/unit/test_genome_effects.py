@@ -6,7 +6,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import load_arrays
 from dpgrs.linalg.truncated_ld import truncated_ld
-from dpgrs.release.genome_effects import genome_effects
+from dpgrs.release.marginal_effects import genome_effects
 from genome_simulation import H2, N_PEOPLE, N_PHENOTYPES, N_VARIANTS, Simulation
 
 

@@ -9,7 +9,7 @@ import yaml
 from case_studies import DrawnCases, settings_of, with_cases
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
-from dpgrs.release import submission_template as template
+from dpgrs.release import submission as template
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
 from dpgrs.statement.words import AT_FLOOR, NO_CASES

@@ -9,8 +9,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.release import plain_tables
+from dpgrs.release.pgs_catalog import write_plink_scores
 from dpgrs.release.plain_tables import format_weight
-from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.verify import scoring_check
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.folder_check import lines_of

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.reporting.writing import write_report
+from dpgrs.reporting.rendering import write_report
 from dpgrs.steps.render_report import render_report
 from html_pages import contents
 from step_settings import settings_for

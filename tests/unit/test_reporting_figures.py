@@ -9,7 +9,6 @@ import pytest
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy
 from dpgrs.reporting.charts import FEW_BARS, MARKS, Picture, mark
-from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
@@ -20,6 +19,7 @@ from dpgrs.reporting.outcome_figures import (
     shared_places,
     thin_bars,
 )
+from dpgrs.reporting.overview import spread_figure
 from dpgrs.reporting.pages import outcome_writer, write_overview
 from dpgrs.reporting.styles import fit_colors, limits, series_looks
 from dpgrs.reporting.svg import FAINT, inline_svg, save_svg

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from dpgrs.reporting import release_pages
-from dpgrs.reporting.loadings import CARRIED
+from dpgrs.reporting.outcome_measures import CARRIED
 from dpgrs.reporting.pages import outcome_writer, write_overview
 from html_pages import Page
 from report_data import make_report_data

@@ -6,8 +6,14 @@ import pytest
 from dpgrs.reporting.accuracy import summary
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.pages import outcome_writer, write_overview
-from dpgrs.reporting.screening import ScreeningViews, kept_back, kept_back_words
-from dpgrs.reporting.screening_figure import CAUSAL_COLOR, PRIVATE_COLOR, ScoresFigure
+from dpgrs.reporting.screening import (
+    CAUSAL_COLOR,
+    PRIVATE_COLOR,
+    ScoresFigure,
+    ScreeningViews,
+    kept_back,
+    kept_back_words,
+)
 from dpgrs.reporting.svg import INK, MUTED
 from html_pages import Page
 from report_data import make_report_data, make_screened_data

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binomtest, norm
 from sklearn.metrics import roc_auc_score
 
-from dpgrs.evaluation.roc import advantage, area_under_curve, true_positive_rate
+from dpgrs.evaluation.intervals import advantage, area_under_curve, true_positive_rate
 
 
 def two_sides(n_members, n_others, *, shift, seed=0):

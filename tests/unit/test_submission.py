@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.release import submission_template as template
+from dpgrs.release import submission as template
 from dpgrs.release.submission import fill_template, write_submission
 from forged_releases import edit_statement, seal
 from release_data import CURATION, TRAITS, make_bundle, make_charged_bundle, make_measured_bundle

@@ -8,13 +8,15 @@ from scipy.special import expit, xlogy
 
 from dpgrs.evaluation.intervals import (
     REACH,
+    Estimate,
     added_r2,
+    area_under_curve,
     liability_r2,
     odds_ratio,
     odds_ratio_of,
+    ranks,
     share,
 )
-from dpgrs.evaluation.roc import Estimate, area_under_curve, ranks
 
 N_GROUPS = 10
 FEWEST_OF_A_KIND = 10  # cases, and controls: of fewer no interval holds what it promises

@@ -220,22 +220,9 @@ def measure(sums: np.ndarray, *, request: AccuracyRequest, prevalence: np.ndarra
     """Turn noisy sums into R^2 = 1 - RSS/TSS, TSS about the public mean 0, and mean squared error RSS/n.
 
     An outcome whose TSS or n is below `SMALLEST_DENOMINATOR` standard deviations of its noise has neither.
-
-    Parameters
-    ----------
-    sums : (3, n_outcomes) int64, from `private_accuracy`.
-    request : AccuracyRequest, the same.
-    prevalence : (n_outcomes,) float64, public, to standardise 0/1 outcomes; NaN of all others;
-        None where no outcome is known to be 0/1. The squares of their two values tell cases from controls.
-
-    Returns
-    -------
-    Accuracy; its standard deviations are of the noise, to first order, without the chance in who is
-    held out.
-
-    Privacy
-    -------
-    Post-processing: costs nothing.
+    Sums and request are of `private_accuracy`; a prevalence, (n_outcomes,) float64, is public, and NaN of
+    outcomes that are not 0/1: the squares of their two values tell cases from controls. Standard deviations
+    are of the noise, to first order, without the chance in who is held out.
     """
     # Of n the unit is a row, which counts as much as the outcome bound.
     units = np.array([1.0, 1.0, request.outcome_bound])

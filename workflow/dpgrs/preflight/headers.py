@@ -1,7 +1,7 @@
 """Problems of the genotype files of a cohort by their names and headers."""
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,14 +37,7 @@ def read_headers(
 ) -> "tuple[dict[str, VcfHeader], list[str]]":
     """Return headers of a cohort's files by chromosome, and a line for each that cannot be read."""
     headers, lines = {}, []
-    if not has_genotype_files(cohort):
-        return headers, lines
-    key, path = cohort_pattern(cohort)
-    if path is None or is_encrypted(path):
-        return headers, lines
-    for chromosome in cohort.chromosomes:
-        if path.replace("{chrom}", chromosome) in absent or is_absent(cohort, chromosome):
-            continue
+    for key, chromosome in _expected_files(cohort, absent):
         try:
             files = tuple(cohort_files(cohort, chromosome))
             headers[chromosome] = read(files)
@@ -63,14 +56,8 @@ def absent_files(
     absent: Container[str],  # paths that are yet to be fetched
 ) -> list[str]:
     """List the genotype files of a cohort that are not there, one line each, and open none."""
-    if not has_genotype_files(cohort):
-        return []
-    (key, pattern), lines = cohort_pattern(cohort), []
-    if pattern is None or is_encrypted(pattern):
-        return []
-    for chromosome in cohort.chromosomes:
-        if pattern.replace("{chrom}", chromosome) in absent or is_absent(cohort, chromosome):
-            continue
+    lines = []
+    for key, chromosome in _expected_files(cohort, absent):
         try:
             files = cohort_files(cohort, chromosome)
         except DpgrsError as error:
@@ -82,6 +69,16 @@ def absent_files(
             if not path.exists()
         ]
     return lines
+
+
+def _expected_files(cohort: "Cohort", absent: Container[str]) -> Iterator[tuple[str, str]]:
+    """Yield the key of the genotype files and each chromosome whose files must be there by now."""
+    if not has_genotype_files(cohort):
+        return
+    key, pattern = cohort_pattern(cohort)
+    for chromosome in cohort.chromosomes if pattern and not is_encrypted(pattern) else ():
+        if pattern.replace("{chrom}", chromosome) not in absent and not is_absent(cohort, chromosome):
+            yield key, chromosome
 
 
 def simulation_problems(inspection: "Inspection") -> list[str]:

@@ -6,7 +6,8 @@ from dpgrs.config.setting import as_json
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.sites import RELEASED, SITE_COLUMNS, read_sites
 from dpgrs.preflight.genome_builds import table_problems
-from dpgrs.preflight.rules import SIMULATED, as_text, each, is_given, rules
+from dpgrs.preflight.rules import BY_LD, FROM_FILES, GIVEN, SIMULATED, as_text, each, is_given, rules, without
+from dpgrs.types import Bounds
 
 if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
@@ -73,3 +74,37 @@ def site_problems(inspection: "Inspection") -> list[str]:
         domain = f"list at least `variants.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
         return [must("public.sites", domain, len(sites), "Add sites, or lower the size.")]
     return table_problems(sites, path=path, build=inspection["release.genome_build"])
+
+
+# For a release, or for such fits.
+REFERENCE_KEYS = ("public.reference", "public.keep", "public.origin")
+LD_OF_BENCHMARK = rules(
+    {
+        **each(REFERENCE_KEYS, GIVEN_FOR_NOTHING, None, BY_LD, SIMULATED),
+        **each(
+            REFERENCE_KEYS,
+            "is for `mode: release` or `methods: {ld_methods}`, got {got} without. Leave it out.",
+            *(None, without(BY_LD)),
+        ),
+    }
+)
+LD_REFERENCE = rules(
+    {
+        "`public.reference` must be given for `methods: {own_ld_methods}`, got null. Name the genotypes of "
+        "other people of the same ancestry, or use `methods: blup`.": (GIVEN, BY_LD, FROM_FILES),
+    }
+)
+# A table of sites has no genotypes.
+LD_OF_RELEASE = rules(
+    {
+        "`public.sites` must be null for `methods: {own_ld_methods}`, got {got}. Leave it out: sites come "
+        "from `public.reference`.": (None, BY_LD, FROM_FILES),
+    }
+)
+# X'Y of rows that are not centred at public frequencies would hold the means of all columns.
+LD_BOUNDS = rules(
+    {
+        "`privacy.bounds` must be tight for `methods: {own_ld_methods}`, got {got}. Say `privacy: {bounds: "
+        "tight}`.": (Bounds.TIGHT, BY_LD),
+    }
+)

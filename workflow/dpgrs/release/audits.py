@@ -11,18 +11,8 @@ from dpgrs.statement.audits import mechanism_of
 DIGITS = 4
 # What `dpgrs audit --json` says of a case beside its mechanism and its terms.
 RESULTS = (
-    "loss",
-    "claimed",
-    "observed",
-    "delta",
-    "claimed_epsilon",
-    "observed_epsilon",
-    "draws",
-    "confidence",
-    "false_guesses",
-    "power",
-    "parts",
-    "is_within_claim",
+    *("loss", "claimed", "observed", "delta", "claimed_epsilon", "observed_epsilon", "draws", "confidence"),
+    *("false_guesses", "power", "parts", "is_within_claim"),
 )
 
 

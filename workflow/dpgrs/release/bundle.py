@@ -14,10 +14,14 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digests, remove_own, replacing, table_text
-from dpgrs.release.pgs_catalog import site_digest, write_scoring_file, write_standard_errors
+from dpgrs.release.pgs_catalog import FOLDER as PLINK_SCORES
+from dpgrs.release.pgs_catalog import (
+    site_digest,
+    write_plink_scores,
+    write_scoring_file,
+    write_standard_errors,
+)
 from dpgrs.release.plain_tables import format_weight
-from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
-from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.statement.deployments_registry import to_registry_yaml
 from dpgrs.statement.files import (
     ACCURACY_SUMS,

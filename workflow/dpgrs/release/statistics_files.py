@@ -11,8 +11,7 @@ from scipy.stats import norm
 from dpgrs.io.files import save_arrays
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
-from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
-from dpgrs.release.marginal_effects import marginal_effects
+from dpgrs.release.marginal_effects import genome_effects, marginal_effects, write_truncated_ld
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows
 from dpgrs.release.plain_tables import rounded, write_table
 from dpgrs.statement.effects_metadata import case_counts_of, metadata, notes_of

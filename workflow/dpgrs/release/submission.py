@@ -4,17 +4,21 @@ A bundle says nothing of people that was not paid for or public, so nothing here
 curator knows may be private: the notes say which of it the guarantee would not cover.
 """
 
+import datetime
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpgrs.errors import UsageError
+import yaml
+
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import replacing
 from dpgrs.methods.registry import METHODS
-from dpgrs.release import submission_template as template
 from dpgrs.statement.effects_metadata import case_counts_of
 from dpgrs.statement.files import ACCURACY_SUMS, STATEMENT
 from dpgrs.statement.text import rows_of_cases
@@ -24,6 +28,79 @@ from dpgrs.types import Metrics, Neighbours, Rows
 from dpgrs.verify.accuracy_check import read_sums
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.input_check import HELD_OUT, MEASURED_ON
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
+
+TEMPLATE = Path(__file__).parents[1] / "schemas/pgs_submission.yaml"
+PUBLICATION, SCORES, SAMPLES = "Publication Information", "Score(s)", "Sample Descriptions"
+PERFORMANCE, COHORTS = "Performance Metrics", "Cohort Refr."
+# The limit of a workbook.
+LONGEST_CELL = 32_767
+WIDTH, HEAD_HEIGHT = 28, 90
+
+
+@cache
+def sheets() -> dict[str, dict[str, Any]]:
+    """Return the columns of each sheet: name and caption by key."""
+    return yaml.load(TEMPLATE.read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def write_workbook(path: Path | str, rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Write the workbook, ``.xlsx``; same rows, same bytes.
+
+    Rows of a sheet have text or numbers by columns of `sheets`; others stay empty. A text longer than a cell
+    is refused before anything is written.
+    """
+    import xlsxwriter  # needed only to submit
+
+    _require_short(rows)
+    # Its own error would not say what of a disk was wrong.
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as workbook:
+        # The time of a run has no place.
+        workbook.set_properties({"created": datetime.datetime(2000, 1, 1)})
+        head = workbook.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+        for name, columns in sheets().items():
+            sheet = workbook.add_worksheet(name)
+            sheet.set_column(0, len(columns) - 1, WIDTH)
+            below = _write_head(sheet, columns.values(), head)
+            for line, row in enumerate(rows[name], start=below):
+                for index, column in enumerate(columns):
+                    value = row.get(column, "")
+                    # Text is text whatever it begins with: no formula, no address.
+                    write = sheet.write_string if isinstance(value, str) else sheet.write_number
+                    if value != "":
+                        write(line, index, value)
+    Path(path).write_bytes(content.getvalue())
+
+
+def _write_head(sheet: "Worksheet", columns: Collection[dict[str, Any]], form: "Format") -> int:
+    """Write names of columns, under their captions if there are any; return the number of the next row."""
+    n_rows, last = 1 + any("under" in column for column in columns), None
+    for row in range(n_rows):
+        sheet.set_row(row, HEAD_HEIGHT, form)
+    for index, column in enumerate(columns):
+        caption = column.get("under")
+        if caption and caption != last:
+            sheet.write_string(0, index, caption, form)
+        sheet.write_string(1 if caption else 0, index, column["name"], form)
+        last = caption
+    return n_rows
+
+
+def _require_short(rows: dict[str, list[dict[str, Any]]]) -> None:
+    for sheet, lines in rows.items():
+        for row in lines:
+            for column, value in row.items():
+                if isinstance(value, str) and (size := len(value)) > LONGEST_CELL:
+                    raise DpgrsError(
+                        "cell-too-long",
+                        f"A cell of the template must have at most {LONGEST_CELL} characters, got {size} as "
+                        f"{column} of {sheet}. Shorten what the curator says.",
+                    )
+
 
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>,;]*[^\s\"<>,;.)\]]")
 NUMBERS = re.compile(
@@ -75,7 +152,7 @@ class _Accuracy(NamedTuple):
 class Submission:
     """A template as far as it can be filled in."""
 
-    rows: dict[str, list[dict[str, Any]]]  # of each sheet of `submission_template.sheets`
+    rows: dict[str, list[dict[str, Any]]]  # of each sheet of `sheets`
     warnings: list[str]  # why the Catalog may not take the scores
     left: list[str]  # what only the curator knows, sheet by sheet
 
@@ -108,7 +185,7 @@ def write_submission(directory: Path | str, output: Path | str) -> Submission:
         )
     submission = fill_template(directory)
     with replacing(output) as workbook, replacing(notes) as text:
-        template.write_workbook(workbook, submission.rows)
+        write_workbook(workbook, submission.rows)
         text.write_text(submission.notes, encoding="utf-8")
     return submission
 
@@ -122,11 +199,11 @@ def fill_template(directory: Path | str) -> Submission:
     bundle = _Bundle(Path(directory))
     return Submission(
         rows={
-            template.PUBLICATION: _publication(bundle),
-            template.SCORES: [_score(bundle, score) for score in bundle.scores],
-            template.SAMPLES: [row for score in bundle.scores for row in _samples(bundle, score)],
-            template.PERFORMANCE: [row for score in bundle.scores for row in _performance(bundle, score)],
-            template.COHORTS: [{"id": name} for name in bundle.cohorts],
+            PUBLICATION: _publication(bundle),
+            SCORES: [_score(bundle, score) for score in bundle.scores],
+            SAMPLES: [row for score in bundle.scores for row in _samples(bundle, score)],
+            PERFORMANCE: [row for score in bundle.scores for row in _performance(bundle, score)],
+            COHORTS: [{"id": name} for name in bundle.cohorts],
         },
         warnings=_warnings(bundle),
         left=_left(bundle),
@@ -209,7 +286,7 @@ class _Bundle:
 
 def _publication(bundle: "_Bundle") -> list[dict[str, Any]]:
     curation = bundle.statement["curation"]
-    lines, doi = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
+    lines, doi = sheets()[PUBLICATION]["line"], DOI.search(curation["citation"])
     summary = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
     licensing = f"License: {curation['license']}. Terms: {curation['data_use_terms']}"
     thanks = f" {curation['acknowledgement']}" if "acknowledgement" in curation else ""
@@ -317,12 +394,10 @@ def _left(bundle: "_Bundle") -> list[str]:
     """List the fields of the template that no bundle holds."""
     publication, *_ = _publication(bundle)
     identified = "PubMed ID" if publication["doi"] else "doi or PubMed ID"
-    left = [
-        f"{template.PUBLICATION}: {identified}, journal, date, first author; none for an embargoed study."
-    ]
+    left = [f"{PUBLICATION}: {identified}, journal, date, first author; none for an embargoed study."]
     lacking = {
-        template.SCORES: {"reported_trait": "reported trait", "efo_ids": "EFO IDs"},
-        template.SAMPLES: {
+        SCORES: {"reported_trait": "reported trait", "efo_ids": "EFO IDs"},
+        SAMPLES: {
             "ancestry": "broad ancestral category",
             "cohorts": "cohorts",
             "countries": "countries",
@@ -335,25 +410,23 @@ def _left(bundle: "_Bundle") -> list[str]:
                 left.append(f"{sheet}: {label} of {_some(names)} (`outcomes.traits` has none).")
     covered = "an exact count of private people is not covered by the guarantee"
     if bundle.n_trained is None:
-        left.append(f"{template.SAMPLES}: number of individuals, which the release withholds; {covered}.")
+        left.append(f"{SAMPLES}: number of individuals, which the release withholds; {covered}.")
     elif bundle.is_noisy:
-        left.append(f"{template.SAMPLES}: leave the noisy number of individuals as it is; {covered}.")
+        left.append(f"{SAMPLES}: leave the noisy number of individuals as it is; {covered}.")
     is_left = "" if bundle.counts else "cases and controls, "
     if bundle.counts:
-        left.append(
-            f"{template.SAMPLES}: leave the noisy numbers of cases and controls as they are; {covered}."
-        )
+        left.append(f"{SAMPLES}: leave the noisy numbers of cases and controls as they are; {covered}.")
     left.append(
-        f"{template.SAMPLES}: {is_left}share of men, age, follow-up, definitions of phenotypes, "
+        f"{SAMPLES}: {is_left}share of men, age, follow-up, definitions of phenotypes, "
         f"as published before; {covered}, nor is a mean."
     )
     if bundle.n_tested:
-        left.append(f"{template.SAMPLES}: ancestry, cohort and countries of the public people measured on.")
+        left.append(f"{SAMPLES}: ancestry, cohort and countries of the public people measured on.")
     if any(score.trait.get("ancestry", "").startswith("Multiple") for score in bundle.scores):
-        left.append(f"{template.SAMPLES}: additional ancestry description of people of multiple ancestries.")
-    left.append(f"{template.PERFORMANCE}: odds ratio, AUROC and whatever else was published of the scores.")
+        left.append(f"{SAMPLES}: additional ancestry description of people of multiple ancestries.")
+    left.append(f"{PERFORMANCE}: odds ratio, AUROC and whatever else was published of the scores.")
     if bundle.cohorts:
-        left.append(f"{template.COHORTS}: full names of {', '.join(bundle.cohorts)}.")
+        left.append(f"{COHORTS}: full names of {', '.join(bundle.cohorts)}.")
     return left
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.evaluation.binary_metrics import CALIBRATION
+from dpgrs.io.tables.outcome_loadings import carried_shares
 from dpgrs.reporting.charts import Axes, Legend, Look, Picture
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import HALF_WIDTH
@@ -185,3 +186,15 @@ MEASURES = Section("Accuracy with intervals", "measures.html", _of_benchmark, ca
 RELEASED_MEASURES = Section(
     "Accuracy with intervals", "released_measures.html", released_measures, category="Outcomes"
 )
+
+
+def _carried(data: "ReportData | ReleaseData") -> Callable[[int], dict[str, Any]] | None:
+    if data.loadings is None:
+        return None
+    shares = carried_shares(data.loadings)
+    worst = shares.argmin()
+    of_all = {"n_components": data.loadings.shape[1], "least": shares[worst], "worst": data.outcomes[worst]}
+    return lambda outcome: of_all | {"share": shares[outcome]}
+
+
+CARRIED = Section("What the components carry", "carried.html", _carried)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
-from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import shared_places
-from dpgrs.reporting.outcome_measures import MEASURES
+from dpgrs.reporting.outcome_measures import CARRIED, MEASURES
 from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
 from dpgrs.reporting.rendering import outcome_pages, write_assets, write_page

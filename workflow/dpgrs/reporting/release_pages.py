@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
-from dpgrs.reporting.outcome_measures import RELEASED_MEASURES
+from dpgrs.reporting.outcome_measures import CARRIED, RELEASED_MEASURES
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, ReleaseData, terms_rows
 from dpgrs.reporting.rendering import (
     Drawing,

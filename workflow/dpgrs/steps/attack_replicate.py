@@ -23,7 +23,7 @@ from dpgrs.evaluation.attacks import (
     true_positive_bound,
     weights_scores,
 )
-from dpgrs.evaluation.roc import advantage, area_under_curve, true_positive_rate
+from dpgrs.evaluation.intervals import advantage, area_under_curve, true_positive_rate
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates

@@ -17,7 +17,7 @@ from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
-from dpgrs.reporting.writing import write_report
+from dpgrs.reporting.rendering import write_report
 from dpgrs.statement.files import (
     CONSTANTS,
     COVARIATES,

@@ -29,9 +29,9 @@ from dpgrs.reporting.data import (
     StudyInfo,
     read_metrics,
 )
+from dpgrs.reporting.rendering import write_report
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
-from dpgrs.reporting.writing import write_report
 from dpgrs.statement.findings import correlations_in_words, misfit_in_words
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import n_copies

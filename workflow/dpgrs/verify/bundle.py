@@ -44,14 +44,7 @@ from dpgrs.verify.side_check import side_problems
 from dpgrs.verify.statistics_check import ld_problems, statistics_names, statistics_problems
 
 STATEMENT = "privacy_statement.json"
-FIXED_FILES = {
-    STATEMENT,
-    "privacy_statement.txt",
-    "registry.yaml",
-    "provenance.json",
-    CONSTANTS,
-    SUMS,
-}
+FIXED_FILES = {STATEMENT, "privacy_statement.txt", "registry.yaml", "provenance.json", CONSTANTS, SUMS}
 TABLES = {ACCURACY_SUMS, MEASURES, SCALES, COVARIATES, COMPONENTS, LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # Made anew from a statement in which nothing is wrong.

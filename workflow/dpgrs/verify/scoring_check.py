@@ -21,17 +21,8 @@ FIRST_LINE = (
 COMMENTS = ["##POLYGENIC SCORE (PGS) INFORMATION", "##SOURCE INFORMATION"]
 HEADER = (
     *("format_version", "pgs_id", "pgs_name", "trait_reported", "trait_mapped", "trait_efo", "genome_build"),
-    *(
-        "variants_number",
-        "weight_type",
-        "constant",
-        "dp_epsilon",
-        "dp_delta",
-        "dp_protection",
-        "dp_unit",
-        "dp_neighbours",
-    ),
-    *("privacy_statement", "pgp_id", "citation", "license"),
+    *("variants_number", "weight_type", "constant", "dp_epsilon", "dp_delta", "dp_protection", "dp_unit"),
+    *("dp_neighbours", "privacy_statement", "pgp_id", "citation", "license"),
 )
 NOT_REPORTED = "NR"
 # Only if the provider of the data asks for it.

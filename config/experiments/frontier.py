@@ -23,8 +23,8 @@ from dpgrs.study.variant_terms import takes_ld
 from dpgrs_papers.experiments.frontier_files import (
     OUTCOMES,
     at_penalty,
+    first_replicate,
     last_version,
-    made,
     measure_once,
     measured,
     with_own_share,
@@ -156,7 +156,7 @@ def by_components(case, settings, make):
     if not make(others, OUTCOMES):
         return False
     path = TABLE.with_name(f"{case.name}-loadings.tsv")
-    write_loadings(path, made(folder_of(others["study"]))[1], n_components=N_COMPONENTS)
+    write_loadings(path, first_replicate(folder_of(others["study"]))[1], n_components=N_COMPONENTS)
     return make(settings | {"outcomes": settings["outcomes"] | {"loadings": str(path)}}, METRICS)
 
 
@@ -165,7 +165,10 @@ def from_public_effects(case, settings, make):
     if not make(settings, OUTCOMES):
         return False
     paths = write_scores(
-        TABLE.with_name(f"{case.name}-scores"), *made(folder_of(case.study)), correlation=0.7, seed=case.seed
+        TABLE.with_name(f"{case.name}-scores"),
+        *first_replicate(folder_of(case.study)),
+        correlation=0.7,
+        seed=case.seed,
     )
     return make(settings | {"public": settings["public"] | {"effects": paths}}, METRICS)
 

@@ -1,6 +1,7 @@
 """Commands of experiments, as `config/experiments/Snakefile` calls them, and of stores of copies."""
 
 import json
+from typing import Any
 
 import click
 
@@ -9,33 +10,35 @@ from dpgrs.cli.store import make_people
 
 
 @click.group()
-def experiment():
+def experiment() -> None:
     """Figures and tables of the papers, one replicate at a time."""
 
 
 @experiment.command("replicate")
 @click.argument("name")
-@click.argument("part")
+@click.argument("part_name", metavar="PART")
 @click.argument("replicate", type=AT_LEAST_1)
 @path_argument("files", nargs=-1)
 @click.option("--settings", required=True, help="Seed and grid, as JSON.")
 @click.option("--output", type=click.Path(), required=True, help="Table to write.")
-def run_one_replicate(name, part, replicate, files, settings, output):
+def run_one_replicate(
+    name: str, part_name: str, replicate: int, files: tuple, settings: str, output: str
+) -> None:
     """Run one replicate of one part, on the FILES of that part."""
     from dpgrs_papers.experiments.results import run_replicate
 
-    run_replicate(name, part, replicate, settings=json.loads(settings), files=files, output=output)
+    run_replicate(name, part_name, replicate, settings=json.loads(settings), files=files, output=output)
 
 
 @experiment.command("gather")
 @click.argument("name")
 @path_argument("folder")
-@click.option("--terms", required=True, help="Parts, replicates, seed and grid, as JSON.")
-def gather_replicates(name, folder, terms):
+@click.option("--terms", "plan", required=True, help="Parts, replicates, seed and grid, as JSON.")
+def gather_replicates(name: str, folder: str, plan: str) -> None:
     """Write table, figures, page and summary of the replicates in a FOLDER."""
     from dpgrs_papers.experiments.results import gather
 
-    gather(name, folder=folder, terms=json.loads(terms))
+    gather(name, folder=folder, plan=json.loads(plan))
 
 
 @click.command("imitate")
@@ -54,7 +57,16 @@ def gather_replicates(name, folder, terms):
     "--steps", type=AT_LEAST_1, default=2000, show_default=True, help="Steps of training, of each window."
 )
 @click.pass_obj
-def imitate(context, store, output, table, window, overlap, steps, **options):
+def imitate(
+    context: Any,
+    store: str,
+    output: str,
+    table: str | None,
+    window: int,
+    overlap: int,
+    steps: int,
+    **options: Any,
+) -> None:
     """Make many people by a generator trained on the few of a STORE (GAN), as private as these are.
 
     Needs the extra `dpgrs[gan]`.

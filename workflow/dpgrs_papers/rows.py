@@ -7,7 +7,7 @@ from dpgrs.methods.registry import CHOSEN_BLUP, LARGEST_FACTORED, NOT_PRIVATE, S
 from dpgrs.types import Neighbours
 
 
-def _descent_in_words(regression):
+def _descent_in_words(regression: dict) -> dict[str, str]:
     """Say how DP-SGD descends."""
     sgd = regression["sgd"]
     words = f"{sgd['steps']} steps, each of a share of {sgd['sampling_rate']:g}, learning rate "

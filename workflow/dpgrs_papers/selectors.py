@@ -1,4 +1,4 @@
-"""The selectors of this package, a row each, as `entry_points.txt` names them: for benchmarks alone."""
+"""The selectors of this package, a row each, as `entry_points.txt` names them: only for benchmarks."""
 
 from dpgrs.selection.registry import Selector
 
@@ -6,7 +6,7 @@ SIS = Selector(
     way="by the products of variant and outcome (DP-SIS)",
     private="dpgrs_papers.selection.dp_sis:choose_privately",
     exact="dpgrs_papers.selection.dp_sis:choose_exactly",
-    asked="dpgrs_papers.selection.dp_sis:asked",
+    asked="dpgrs_papers.selection.dp_sis:make_request",
     audits="dpgrs_papers.selection.audits.sis:sis_cases",
     paper="dpgrs_papers.selection.dp_sis:choose_as_paper",
     paper_key="screening.scaling",

@@ -22,7 +22,7 @@ class LassoScaling(StrEnum):
     """What becomes of features and outcome before a Lasso."""
 
     STANDARDISED = "standardised"  # centred and scaled by the rows that are fitted
-    RAW = "raw"  # centred alone, as in the public code of DPKendall: the units of columns decide
+    RAW = "raw"  # only centred, as in the public code of DPKendall: the units of columns decide
 
 
 class DepthCheck(StrEnum):

@@ -83,7 +83,7 @@ def test_run_replicate__without_noise_and_with_much_privacy(sorlie):
 
 def test_found__a_coefficient_of_0_is_no_truth():
     size = np.array([0.0, 3.0, 0.0, 2.0])
-    found = dp_sis_replicate._found(np.array([0, 1, 2]), {"max": size}, 3)
+    found = dp_sis_replicate._shares_found(np.array([0, 1, 2]), {"max": size}, 3)
     assert found == {"found_max": 1 / 3}
 
 

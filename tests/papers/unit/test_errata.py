@@ -71,4 +71,4 @@ def test_summarise__adds_up_replicates_and_judge_names_what_of_ours_exceeds():
 
 def test_plan__has_every_defect_as_a_part():
     plans = read_plans(SNAKEFILE.with_name("experiments.yaml"), Form.CUT)
-    assert list(plans["errata"].parts) == list(DEFECTS)
+    assert list(plans["errata"].part_files) == list(DEFECTS)

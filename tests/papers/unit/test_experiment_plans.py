@@ -35,10 +35,10 @@ def plan(write, text=YAML, form=Form.CUT):
 
 def test_read_plans__each_form(write):
     cut, whole, quick = (plan(write, form=form) for form in Form)
-    assert cut.parts == whole.parts == {"a": ["x/a.npz"], "b": ["b1", "b2"], "c": []}
+    assert cut.part_files == whole.part_files == {"a": ["x/a.npz"], "b": ["b1", "b2"], "c": []}
     assert cut.settings == {"seed": 4, "grid": [1, 3], "k": 5}
     assert whole.settings == quick.settings == {"seed": 4, "grid": [1, 2, 3], "k": 5}
-    assert (list(quick.parts), quick.replicates, cut.replicates) == (["a"], 2, 100)
+    assert (list(quick.part_files), quick.replicates, cut.replicates) == (["a"], 2, 100)
     assert (cut.rule, whole.rule) == ("every second value.", "")
     assert cut.resources == {"threads": 1, "mem_mb": 9000, "runtime": 60}
 
@@ -99,7 +99,7 @@ def test_shipped_plans__cut_by_a_rule_what_the_whole_has():
     assert is_cut == {name for name, one in cut.items() if one.rule}
     assert {"dp_sis", "tukey_models", "tukey_sgd"} <= is_cut
     for name in is_cut:
-        assert set(cut[name].parts) <= set(whole[name].parts)
+        assert set(cut[name].part_files) <= set(whole[name].part_files)
         assert cut[name].replicates <= whole[name].replicates
         for key, value in cut[name].settings.items():
             full = whole[name].settings[key]
@@ -118,7 +118,7 @@ def test_gather__takes_the_replicates_of_the_plan_alone(experiment, tmp_path):
     terms = {"form": "cut", "parts": ["a", "b"], "replicates": 3, "rule": "", "settings": {"k": 10}}
     run_all(tmp_path, terms)
     fewer = terms | {"replicates": 2, "rule": "two of three."}
-    results.gather("one", folder=tmp_path, terms=fewer)
+    results.gather("one", folder=tmp_path, plan=fewer)
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
     assert table.to_dict("list") == {"part": ["a", "b"], "value": [30, 30]}
     summary = (tmp_path / "summary.md").read_text()
@@ -139,9 +139,9 @@ def test_gather__takes_the_replicates_of_the_plan_alone(experiment, tmp_path):
 def test_gather__raise_on_a_replicate_that_is_missing_or_none(experiment, tmp_path):
     terms = {"form": "quick", "parts": ["a"], "replicates": 1, "rule": "", "settings": {"k": 1}}
     with pytest.raises(DpgrsError, match="missing"):
-        results.gather("one", folder=tmp_path, terms=terms)
+        results.gather("one", folder=tmp_path, plan=terms)
     with pytest.raises(UsageError, match="replicates"):
-        results.gather("one", folder=tmp_path, terms=terms | {"replicates": 0})
+        results.gather("one", folder=tmp_path, plan=terms | {"replicates": 0})
 
 
 def test_gather__of_an_experiment_without_figures(experiment, tmp_path, monkeypatch):
@@ -149,7 +149,7 @@ def test_gather__of_an_experiment_without_figures(experiment, tmp_path, monkeypa
     monkeypatch.setattr(results, "find", lambda name: bare)
     terms = {"form": "quick", "parts": ["a", "b"], "replicates": 1, "rule": "", "settings": {"k": 1}}
     run_all(tmp_path, terms)
-    results.gather("one", folder=tmp_path, terms=terms)
+    results.gather("one", folder=tmp_path, plan=terms)
     assert "Figures" not in (tmp_path / "report" / "index.html").read_text()
     assert (tmp_path / "figures").is_dir()
 
@@ -162,6 +162,6 @@ def test_find__raise_on_another_name():
 
 
 def test_terms__are_json_of_what_a_page_is_made_from(write):
-    terms = json.loads(plan(write).terms)
+    terms = json.loads(plan(write).page_json)
     assert terms["parts"] == ["a", "b", "c"]
     assert terms["settings"]["seed"] == 4

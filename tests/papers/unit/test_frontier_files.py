@@ -13,8 +13,8 @@ from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs_papers.experiments.frontier_files import (
     at_penalty,
+    first_replicate,
     last_version,
-    made,
     measured,
     with_own_share,
     with_residuals_of,
@@ -35,7 +35,7 @@ def study(tmp_path):
 
 
 def test_with_own_share__is_of_both_in_the_stated_shares(study):
-    variant_set, own = made(study)
+    variant_set, own = first_replicate(study)
     shared = outcomes_of(variant_set, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
     found = with_own_share(variant_set, shared, own, own_share=0.25)
     for name in ("values", "effects"):
@@ -45,7 +45,7 @@ def test_with_own_share__is_of_both_in_the_stated_shares(study):
 
 
 def test_with_residuals_of__takes_all_but_the_genetic_part(study):
-    variant_set, own = made(study)
+    variant_set, own = first_replicate(study)
     shared = outcomes_of(variant_set, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
     found = with_residuals_of(variant_set, shared, own)
     X = coded_rows(variant_set.genotypes(), n_haplotypes=variant_set.n_haplotypes, rows=own.rows)
@@ -60,7 +60,7 @@ def test_with_residuals_of__takes_all_but_the_genetic_part(study):
 
 
 def test_write_loadings__are_of_the_correlations(study, tmp_path):
-    _, outcomes = made(study)
+    _, outcomes = first_replicate(study)
     path = tmp_path / "loadings.tsv"
     write_loadings(path, outcomes, n_components=N_OUTCOMES - 1)
     found = read_outcome_loadings(path)
@@ -75,7 +75,7 @@ def test_write_loadings__are_of_the_correlations(study, tmp_path):
 
 @pytest.mark.parametrize("correlation", [1.0, -1.0])
 def test_write_scores__are_read_as_the_effects(study, tmp_path, correlation):
-    variant_set, outcomes = made(study)
+    variant_set, outcomes = first_replicate(study)
     paths = write_scores(tmp_path / "scores", variant_set, outcomes, correlation=correlation, seed=1)
     assert [Path(path).stem for path in paths] == list(outcomes.names)
     for path, effects in zip(paths, outcomes.effects[N_VARIANTS], strict=True):
@@ -84,7 +84,7 @@ def test_write_scores__are_read_as_the_effects(study, tmp_path, correlation):
 
 
 def test_write_scores__are_no_effects_at_a_correlation_of_0(study, tmp_path):
-    variant_set, outcomes = made(study)
+    variant_set, outcomes = first_replicate(study)
     paths = write_scores(tmp_path / "scores", variant_set, outcomes, correlation=0.0, seed=1)
     others = write_scores(tmp_path / "others", variant_set, outcomes, correlation=0.6, seed=1)
     true = outcomes.effects[N_VARIANTS]
@@ -98,7 +98,7 @@ def test_write_scores__are_no_effects_at_a_correlation_of_0(study, tmp_path):
 
 
 def test_measured__has_the_paper_along_its_path_and_ours_beside_ridge(study):
-    variant_set, outcomes = made(study)
+    variant_set, outcomes = first_replicate(study)
     known = {"seed": 1, "counts": [2, N_OUTCOMES], "epsilons": [5]}
     paper = measured("paper", variant_set, outcomes, methods=["reusecov-gauss"], bounds="paper", **known)
     assert set(paper["protection"]) == {"none", "full", "feature", "label"}
@@ -113,7 +113,7 @@ def test_measured__has_the_paper_along_its_path_and_ours_beside_ridge(study):
 
 
 def test_last_version__clips_no_row_of_few_outcomes(study):
-    variant_set, outcomes = made(study)
+    variant_set, outcomes = first_replicate(study)
     many = replace(outcomes, names=tuple(f"o{j}" for j in range(12)), prevalence=None)
     for kind in ("values", "effects"):
         getattr(many, kind)[N_VARIANTS] = np.tile(getattr(outcomes, kind)[N_VARIANTS], (2, 1))

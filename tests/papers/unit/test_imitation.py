@@ -45,9 +45,9 @@ def test_windows__are_given_the_last_of_the_common_variants_before():
     (*_, last) = windows_of(["1"] * 9, np.arange(9) % 2 == 0, ImitationModel(window=3, overlap=2))
     made_before = np.array([[0, 2, 4], [10, 12, 14]])
     assert last.before.tolist() == [2, 4]
-    assert last.given(made_before).tolist() == [[2, 4], [12, 14]]
+    assert last.condition_alleles(made_before).tolist() == [[2, 4], [12, 14]]
     (first, *_) = windows_of(["1"], [True], ImitationModel())
-    assert first.given(made_before).shape == (2, 0)
+    assert first.condition_alleles(made_before).shape == (2, 0)
 
 
 def test_windows__give_nothing_without_an_overlap():

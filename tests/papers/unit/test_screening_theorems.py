@@ -58,7 +58,7 @@ def test_counterexample__a_copy_is_third_where_effects_are_unequal(b, is_copied,
 
 @pytest.mark.parametrize("epsilon", [None, 1.0])
 def test_recovery__each_once_where_effects_are_equal(epsilon):
-    model = {"beta": (1, -1, 1, 1), "noise": 1, "copies": 2, "others": 6}
+    model = {"beta": (1, -1, 1, 1), "noise": 1, "copies": 2, "n_unrelated": 6}
     for repeat in range(3):
         features, y, causes = theorems.linear_model(np.random.default_rng(repeat), 10_000, **model)
         assert theorems.is_recovered(theorems.choose(features, y, 4, epsilon=epsilon), causes)
@@ -66,7 +66,7 @@ def test_recovery__each_once_where_effects_are_equal(epsilon):
 
 def test_rows_needed__are_too_few_for_weak_effects_even_without_noise():
     k, d, angle, rows = 2, 10, 0.03, []
-    model = {"beta": [math.tan(angle)] * k, "noise": 1, "copies": 1, "others": 6}
+    model = {"beta": [math.tan(angle)] * k, "noise": 1, "copies": 1, "n_unrelated": 6}
     few = round(30 * theorems.rows_needed(k, d, 10.0, angle))
     many = few + round(4 * math.log(d * k / theorems.ETA) / angle**2)
     for n in (few, many):

@@ -221,8 +221,10 @@ def test_settings_of_study__are_those_that_are_asked_for():
     request = TableRequest(
         epsilon=2, delta=1e-6, k=3, neighbours=Neighbours.REPLACE_ONE, rows_per_coefficient=1.5
     )
-    given = ["regression.lambda_from=evidence", "privacy.genotype_clip = 0.7"]
-    settings = settings_of_study("reusecov-gauss", 6, request=request, seed=4, row_clip=1, given=given)
+    overrides = ["regression.lambda_from=evidence", "privacy.genotype_clip = 0.7"]
+    settings = settings_of_study(
+        "reusecov-gauss", 6, request=request, seed=4, row_clip=1, overrides=overrides
+    )
     assert settings.variants.size == (6,)
     assert settings.privacy.bounds == "tight"
     assert (settings.privacy.epsilon, settings.privacy.delta) == ((2,), 1e-6)

@@ -21,7 +21,7 @@ from dpgrs_papers.experiments import (
 )
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plots import styled
-from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
+from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_dataset, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_replicate import REQUEST, adassp_of_data_bounds, published_tukey
 from dpgrs_papers.methods.tukey_check import smallest_passing
 from experiment_runs import rows_of_replicate
@@ -98,10 +98,10 @@ def test_read_part__ranks_labels_and_takes_prices(tmp_path):
     path = tmp_path / "diamonds.csv.gz"
     lines = ["carat,cut,color,clarity,price", "0.2,2,1,3,5.0", "0.3,0,6,1,6.0", "0.4,4,0,7,7.0"]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    X, y = read_part("diamonds-ranked", [path], None)
+    X, y = read_dataset("diamonds-ranked", [path], None)
     np.testing.assert_array_equal(X, [[0.2, 5, 6, 2, 1], [0.3, 1, 1, 8, 1], [0.4, 3, 7, 6, 1]])
     np.testing.assert_allclose(y, np.exp([5, 6, 7]))
-    X, y = read_part("diamonds", [path], None)
+    X, y = read_dataset("diamonds", [path], None)
     assert X.shape == (3, 1 + 3 * 3 + 1)
     assert y.tolist() == [5, 6, 7]
 

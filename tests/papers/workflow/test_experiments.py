@@ -42,7 +42,7 @@ def test_instability__sis_takes_more_than_two_stage_and_a_lost_replicate_is_run_
 def test_experiments__plan_of_all(form, real_data, tmp_path):
     plan = run_experiment("all", tmp_path, "--dry-run", data=real_data, form=form)
     found = read_plans(PLANS, form or Form.CUT)
-    n_replicates = sum(len(one.parts) * one.replicates for one in found.values())
+    n_replicates = sum(len(one.part_files) * one.replicates for one in found.values())
     assert f"run_replicate {n_replicates}" in " ".join(plan.split())
 
 

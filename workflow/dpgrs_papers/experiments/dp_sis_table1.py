@@ -1,10 +1,13 @@
 """DP-SIS, Table 1: R^2 of a Lasso on each set, which the paper prints, by what it leaves open of X and y."""
 
+from collections.abc import Iterator
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments.dp_sis_replicate import SCALINGS, fit_lasso, load, scaled
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.selection.dp_sis import paper_sis_scores
@@ -28,15 +31,15 @@ OURS = {"X": "max", "y": "max", "order": "names"}
 NEAR = 0.01
 
 
-def orders(n_classes):
+def orders(n_classes: int) -> Iterator[tuple[int, ...]]:
     """Yield the orders of classes that give different fits: an order and its reverse give the same."""
     return (order for order in permutations(range(n_classes)) if order[0] < order[-1])
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(dataset: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Fit by every scaling of X and y and every order of classes, that of names first."""
-    X, codes, _ = load(part, files)
-    scales, rows = {one: scaled(X, one) for one in SCALINGS}, []
+    X, codes, _ = load(dataset, files)
+    scales, rows = {scaling: scaled(X, scaling) for scaling in SCALINGS}, []
     for number, order in enumerate(orders(int(codes.max()) + 1)):
         if number >= settings["most_orders"]:
             break
@@ -45,29 +48,29 @@ def run_replicate(part, replicate, settings, files):
         for of_X, of_y in product(SCALINGS, SCALINGS):
             weights, r2 = fit_lasso(scales[of_X], scaled(y, of_y))
             largest = top_k(np.abs(weights), K)
-            found = np.isin(largest[weights[largest] != 0], best).sum() / K
+            share_found = np.isin(largest[weights[largest] != 0], best).sum() / K
             name = "names" if number == 0 else "".join(map(str, order))
             row = {"X": of_X, "y": of_y, "order": name, "r2": r2, "kept": np.count_nonzero(weights)}
-            rows.append(row | {"found_by_sis": found, "n": len(X), "p": X.shape[1]})
+            rows.append(row | {"found_by_sis": share_found, "n": len(X), "p": X.shape[1]})
     return rows
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the fits of all sets, with the paper's R^2."""
-    return rows.drop(columns="replicate").assign(paper=rows["part"].map(lambda part: PAPER[part][2]))
+    return rows.drop(columns="replicate").assign(paper=rows["part"].map(lambda dataset: PAPER[dataset][2]))
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return, for each set, R^2 by our reading, by the others at the same order, and the nearest of all."""
     rows = []
-    for part, own in table.groupby("part", sort=False):
-        n, p, r2 = PAPER[part]
-        of_names = own[own["order"] == "names"]
-        ours = own[(own[list(OURS)] == pd.Series(OURS)).all(axis=1)].iloc[0]
-        nearest = own.loc[(own["r2"] - r2).abs().idxmin()]
+    for dataset, fits in table.groupby("part", sort=False):
+        n, p, r2 = PAPER[dataset]
+        of_names = fits[fits["order"] == "names"]
+        ours = fits[(fits[list(OURS)] == pd.Series(OURS)).all(axis=1)].iloc[0]
+        nearest = fits.loc[(fits["r2"] - r2).abs().idxmin()]
         rows.append(
             {
-                "set": part,
+                "set": dataset,
                 "n, p of the paper": f"{n}, {p}",
                 "here": f"{ours['n']}, {ours['p']}",
                 "R² of the paper": f"{r2:.4f}",
@@ -82,11 +85,11 @@ def compare(table, settings):
     return pd.DataFrame(rows)
 
 
-def _r2(table, scaling):
+def _r2(table: pd.DataFrame, scaling: str) -> float:
     return table.loc[(table["X"] == scaling) & (table["y"] == scaling), "r2"].iloc[0]
 
 
-def misses(table):
+def misses(table: pd.DataFrame) -> pd.Series:
     """Return how far R^2 of each reading is from the paper's in the worst set, by X and y, orders by name."""
     of_names = table[table["order"] == "names"]
     return (
@@ -94,12 +97,12 @@ def misses(table):
     )
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw nothing: it is a table."""
     return {}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Ask for one reading that gives all of the paper's numbers."""
     worst = misses(table)
     (of_X, of_y), miss = worst.index[0], worst.iloc[0]

@@ -18,17 +18,17 @@ EDGE = 1_000.0
 LEAST = 0.05
 
 
-def summarise(rows, settings):
-    """Return what is claimed, seen and exact of each recipe of each defect."""
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
+    """Return the claimed, observed and exact loss of each recipe of each defect."""
     counts = rows.groupby(["part", "recipe"], sort=False)[["draws", "false_first", "false_second"]].sum()
-    found = []
-    for (part, recipe), count in counts.iterrows():
-        defect = DEFECTS[part]()
+    recipes = []
+    for (defect_name, recipe), count in counts.iterrows():
+        defect = DEFECTS[defect_name]()
         errors = count[["false_first", "false_second"]].to_numpy()
         observed = defect.claim.observed(*rates_above(errors, int(count["draws"]), CONFIDENCE))
-        found.append(
+        recipes.append(
             {
-                "part": part,
+                "part": defect_name,
                 "defect": defect.fault,
                 "source": defect.source,
                 "recipe": recipe,
@@ -39,14 +39,14 @@ def summarise(rows, settings):
                 **count.astype(int).to_dict(),
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(recipes)
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return a row a defect: claimed, and the losses of the published recipe and of ours."""
     rows = []
-    for _, own in table.groupby("part", sort=False):
-        by = own.set_index("recipe")
+    for _, recipes in table.groupby("part", sort=False):
+        by = recipes.set_index("recipe")
         published, ours = by.loc[PUBLISHED], by.loc[OURS]
         rows.append(
             {
@@ -55,10 +55,10 @@ def compare(table, settings):
                 "claimed epsilon": f"{published['claimed']:g}",
                 "delta": f"{published['delta']:g}",
                 "published: at least": published["observed"],
-                "published: exact": _said(published["exact"]),
+                "published: exact": _loss_in_words(published["exact"]),
                 "ours claims": f"{ours['claimed']:g}",
                 "ours: at least": ours["observed"],
-                "ours: exact": _said(ours["exact"]),
+                "ours: exact": _loss_in_words(ours["exact"]),
                 "draws, published": str(published["draws"]),
                 "draws, ours": str(ours["draws"]),
             }
@@ -66,34 +66,36 @@ def compare(table, settings):
     return pd.DataFrame(rows)
 
 
-def _said(exact):
+def _loss_in_words(exact: float) -> str:
     if math.isnan(exact):
         return "audited alone"
     return "infinite" if math.isinf(exact) else f"{exact:.3g}"
 
 
-def known_loss(table):
-    """Return the exact loss of each row, or where it is not known what was seen, (n_rows,) float64."""
+def known_loss(table: pd.DataFrame) -> np.ndarray:
+    """Return the exact loss of each row, or if it is unknown the observed one, (n_rows,) float64."""
     return np.where(table["exact"].isna(), table["observed"], table["exact"])
 
 
-def draw(table, settings):
-    """Draw what is claimed, what the published recipe loses and what ours loses, a line a defect."""
-    parts = list(dict.fromkeys(table["part"]))
-    figure, ((axis,),) = new_figure(560, 40 + 18 * len(parts) + 30, left=256, right=14, top=10, bottom=58)
-    for place, part in enumerate(reversed(parts)):
-        own = table[table["part"] == part].set_index("recipe")
-        axis.plot([own["claimed"].iloc[0]] * 2, [place - 0.35, place + 0.35], color=INK, linewidth=1.2)
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
+    """Draw the claim, the loss of the published recipe and of ours, a line a defect."""
+    defect_names = list(dict.fromkeys(table["part"]))
+    figure, ((axis,),) = new_figure(
+        560, 40 + 18 * len(defect_names) + 30, left=256, right=14, top=10, bottom=58
+    )
+    for y, defect_name in enumerate(reversed(defect_names)):
+        recipes = table[table["part"] == defect_name].set_index("recipe")
+        axis.plot([recipes["claimed"].iloc[0]] * 2, [y - 0.35, y + 0.35], color=INK, linewidth=1.2)
         for recipe, colour in ((PUBLISHED, PALETTE[1]), (OURS, PALETTE[0])):
-            loss = known_loss(own.loc[[recipe]]).item()
-            if loss == 0 and math.isnan(own["exact"][recipe]):
+            loss = known_loss(recipes.loc[[recipe]]).item()
+            if loss == 0 and math.isnan(recipes["exact"][recipe]):
                 continue  # nothing was seen, and nothing is known
             marker = ">" if loss > EDGE else "o"
-            place_of = min(max(loss, LEAST), EDGE)
-            axis.plot(place_of, place, marker, color=colour, markersize=5, clip_on=False)
-            seen = own["observed"][recipe]
-            if seen >= LEAST:
-                axis.plot(min(seen, EDGE), place, "|", color=colour, markersize=7)
+            x = min(max(loss, LEAST), EDGE)
+            axis.plot(x, y, marker, color=colour, markersize=5, clip_on=False)
+            observed = recipes["observed"][recipe]
+            if observed >= LEAST:
+                axis.plot(min(observed, EDGE), y, "|", color=colour, markersize=7)
     for colour, marker, label in (
         (PALETTE[1], "o", "published: exact (arrow: infinite), or audited"),
         (PALETTE[0], "o", "ours, likewise"),
@@ -102,25 +104,29 @@ def draw(table, settings):
     ):
         axis.plot([], [], marker, color=colour, markersize=5, label=label)
     ticks = [0.1, 1.0, 10.0, 100.0, EDGE]
-    axis.set(xscale="log", xlim=(LEAST, EDGE), ylim=(-0.6, len(parts) - 0.4))
+    axis.set(xscale="log", xlim=(LEAST, EDGE), ylim=(-0.6, len(defect_names) - 0.4))
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     names = table.drop_duplicates("part").set_index("part")["defect"]
-    axis.set_yticks(range(len(parts)), [names[part] for part in reversed(parts)], fontsize=7)
+    axis.set_yticks(
+        range(len(defect_names)), [names[defect_name] for defect_name in reversed(defect_names)], fontsize=7
+    )
     axis.set_xlabel("epsilon at the claimed delta")
     figure.legend(*axis.get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=7)
     return {"leaks": Drawing(figure, "What published recipes claim and lose, and what ours lose.")}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that every published recipe loses more than it claims, and none of ours."""
     loses = table["observed"] > table["claimed"]
     is_ours = table["recipe"] == OURS
     exceeds = loses | (table["exact"] > table["claimed"] * (1 + 1e-9))
-    proven, seen, n_defects = ((one & ~is_ours).sum() for one in (exceeds, loses, ~is_ours))
+    n_exceeding, n_observed, n_defects = (
+        (is_counted & ~is_ours).sum() for is_counted in (exceeds, loses, ~is_ours)
+    )
     ours = ", ".join(table.loc[exceeds & is_ours, "part"]) or "none"
     reason = (
-        f"{proven} of {n_defects} published recipes are not private as claimed, {seen} of them by what was "
-        f"drawn. Of ours, on the same neighbours, {ours} loses more than it claims."
+        f"{n_exceeding} of {n_defects} published recipes are not private as claimed, {n_observed} of them "
+        f"by what was drawn. Of ours, on the same neighbours, {ours} loses more than it claims."
     )
     return Verdict.BEYOND, reason
 

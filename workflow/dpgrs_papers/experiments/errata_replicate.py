@@ -1,5 +1,7 @@
 """One replicate of `errata`: draws of each recipe on two neighbours, and the wrong guesses counted."""
 
+from pathlib import Path
+
 import numpy as np
 
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -22,16 +24,17 @@ DEFECTS = {
 }
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(defect_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Draw and count; `draws` are those of each input, of the published recipe and of ours."""
-    defect, seed = DEFECTS[part](), settings["seed"]
+    defect, seed = DEFECTS[defect_name](), settings["seed"]
     guesses = {PUBLISHED: [], OURS: []}
     for is_second in (False, True):
-        rng = generator(seed, "errata", part, replicate, int(is_second))
+        rng = generator(seed, "errata", defect_name, replicate, int(is_second))
         guesses[PUBLISHED].append(defect.published(rng, settings["draws"][PUBLISHED], is_second))
         n_ours = round(settings["draws"][OURS] * defect.share)
         noises = (
-            BenchmarkNoise(seed, "errata", part, replicate, int(is_second), draw) for draw in range(n_ours)
+            BenchmarkNoise(seed, "errata", defect_name, replicate, int(is_second), draw)
+            for draw in range(n_ours)
         )
         guesses[OURS].append(np.array([defect.ours(noise, is_second) for noise in noises]))
     return [

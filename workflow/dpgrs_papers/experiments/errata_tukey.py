@@ -4,12 +4,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit
 
+from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs_papers.experiments.errata_defect import Defect, loss_of_chances
 from dpgrs_papers.experiments.tukey_check import whole_tail
-from dpgrs_papers.methods.tukey import TukeyRequest, private_deep_point
+from dpgrs_papers.methods.tukey import TukeyFit, TukeyRequest, private_deep_point
 from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs_papers.methods.tukey_models import models_on_grid
 
@@ -27,29 +29,20 @@ FEWEST_ON_A_SIDE, MOST_ON_A_SIDE = 100, 300
 SHARE = 0.05
 
 
-def models_at(counts):
+def models_at(counts: dict[float, int]) -> np.ndarray:
     """Return models of one coefficient, so many at each place, (n_models, 1) whole numbers of `STEP`."""
     return models_on_grid(np.repeat(list(counts), list(counts.values()))[:, np.newaxis], STEP)
 
 
-def published_points(models, depths, rng, *, skipped=0):
-    """Draw a point of each depth as the public code does.
+def published_points(
+    models: np.ndarray, depths: np.ndarray, rng: Generator, *, skipped: int = 0
+) -> np.ndarray:
+    """Draw a point of each depth as the public code does, (n, d) float64.
 
     One coordinate has exactly the depth. Coordinates before it are deeper, and those after it at least as
     deep. The code chooses this coordinate by the lengths of the next smaller box in all others, also in those
-    after it.
-
-    Parameters
-    ----------
-    models : (n_models, d)
-    depths : (n,) int, at most half of the models, which are even in number.
-    rng : numpy.random.Generator
-    skipped : int, outermost models that are left out where the point is drawn: the code takes depths from one
-        slice of the sorted models and points from another.
-
-    Returns
-    -------
-    (n, d) float64
+    after it. Depths are at most half of the models, which are even in number. The code takes depths from one
+    slice of the sorted models and points from another: `skipped` outermost models are left out for points.
     """
     low, high = np.sort(models, axis=0)[skipped:], np.sort(models, axis=0)[::-1][skipped:]
     outer, inner = np.asarray(depths) - 1, np.asarray(depths)
@@ -57,8 +50,8 @@ def published_points(models, depths, rng, *, skipped=0):
     lengths = pieces.sum(axis=0)
     # Half of the models on either side leave a box of which low and high are swapped.
     smaller = np.abs(high[inner] - low[inner])
-    others = [np.delete(smaller, j, axis=1).prod(axis=1) for j in range(models.shape[1])]
-    weights = lengths * np.stack(others, axis=1)
+    other_lengths = [np.delete(smaller, j, axis=1).prod(axis=1) for j in range(models.shape[1])]
+    weights = lengths * np.stack(other_lengths, axis=1)
     ends = np.cumsum(weights, axis=1)
     rows = np.arange(len(outer))
     j = (rng.random(len(outer)) * ends[:, -1] >= ends.T).sum(axis=0).clip(max=ends.shape[1] - 1)
@@ -72,7 +65,7 @@ def published_points(models, depths, rng, *, skipped=0):
     return points
 
 
-def drawn_depths(models, *, rate, n_draws, rng):
+def drawn_depths(models: np.ndarray, *, rate: float | Fraction, n_draws: int, rng: Generator) -> np.ndarray:
     """Draw depths t and more by B_q e^(rate q), (n_draws,) int."""
     regions = DepthRegions(models)
     p = np.arange(regions.least, regions.deepest + 1)
@@ -81,26 +74,26 @@ def drawn_depths(models, *, rate, n_draws, rng):
     return rng.choice(p, size=n_draws, p=np.exp(logs - np.logaddexp.reduce(logs)))
 
 
-def passes(step, *, n_draws, rng):
+def passes(step: int, *, n_draws: int, rng: Generator) -> np.ndarray:
     """Draw whether a safe step passes by continuous Laplace noise of the right scale, (n_draws,) bool."""
     return step + rng.laplace(scale=1 / HALF, size=n_draws) > smallest_passing(HALF, DELTA)
 
 
-def chance_to_pass(step):
+def chance_to_pass(step: int) -> float:
     """Return the probability that a safe step passes by our whole noise, a float."""
     return whole_tail(math.floor(smallest_passing(HALF, DELTA)) + 1 - step, epsilon=HALF)
 
 
-def step_of(models, *, rate, limit):
+def step_of(models: np.ndarray, *, rate: Fraction, limit: Fraction) -> int:
     """Return k* of the tight check, an int."""
     return largest_safe_step(DepthRegions(models), rate=rate, limit=limit)
 
 
-def _our_fit(models, noise):
+def _our_fit(models: np.ndarray, noise: NoiseSource) -> TukeyFit:
     return private_deep_point(models, epsilon=EPSILON, request=REQUEST, noise=noise)
 
 
-def check_noise():
+def check_noise() -> Defect:
     """The check's Laplace noise has the scale epsilon where 1/epsilon is needed."""
     rate, limit = safety_terms(HALF, DELTA)
     threshold = smallest_passing(HALF, DELTA)
@@ -110,10 +103,14 @@ def check_noise():
         [models_at({0.0: left, 1.0: 2 * side - left}) for left in (side - 1, side)]
         for side in range(FEWEST_ON_A_SIDE, MOST_ON_A_SIDE)
     )
-    pair = next(one for one in pairs if step_of(one[1], rate=rate, limit=limit) == math.floor(threshold))
-    steps = [step_of(one, rate=rate, limit=limit) for one in pair]
+    pair = next(
+        model_pair
+        for model_pair in pairs
+        if step_of(model_pair[1], rate=rate, limit=limit) == math.floor(threshold)
+    )
+    steps = [step_of(model_pair, rate=rate, limit=limit) for model_pair in pair]
 
-    def published(rng, n_draws, is_second):
+    def published(rng: Generator, n_draws: int, is_second: bool) -> np.ndarray:
         noisy = steps[is_second] + rng.laplace(scale=HALF, size=n_draws)
         return noisy > threshold
 
@@ -132,7 +129,7 @@ def check_noise():
     )
 
 
-def draw_weights():
+def draw_weights() -> Defect:
     """Depths are weighted by e^(epsilon q), as if a record could only add a model."""
     pair = [models_at(counts) for counts in ON_A_LINE]
     ours = dict(zip(("rate", "limit"), safety_terms(HALF, DELTA), strict=True))
@@ -140,17 +137,17 @@ def draw_weights():
     published = {"rate": Fraction(HALF), "limit": Fraction(DELTA / 8 * math.exp(HALF))}
     steps = [step_of(models, **published) for models in pair]
 
-    def draw(rng, n_draws, is_second):
+    def draw(rng: Generator, n_draws: int, is_second: bool) -> np.ndarray:
         models = pair[is_second]
         depths = drawn_depths(models, rate=HALF, n_draws=n_draws, rng=rng)
         points = published_points(models, depths, rng)[:, 0] * STEP
         return (points > 1) & passes(steps[is_second], n_draws=n_draws, rng=rng)
 
-    def draw_ours(noise, is_second):
+    def draw_ours(noise: NoiseSource, is_second: bool) -> bool:
         weights = _our_fit(pair[is_second], noise).weights
         return weights is not None and weights[0] > 1
 
-    def continuous(gap):
+    def laplace_tail(gap: float) -> float:
         return math.exp(-HALF * gap) / 2 if gap >= 0 else 1 - math.exp(HALF * gap) / 2
 
     threshold = smallest_passing(HALF, DELTA)
@@ -162,10 +159,10 @@ def draw_weights():
         published=draw,
         ours=draw_ours,
         exact=tuple(
-            loss_of_chances(*products, delta=DELTA)
-            for products in (
+            loss_of_chances(*chances, delta=DELTA)
+            for chances in (
                 [
-                    continuous(threshold - step) * thin_chance(models, rate=HALF)
+                    laplace_tail(threshold - step) * thin_chance(models, rate=HALF)
                     for step, models in zip(steps, pair, strict=True)
                 ],
                 [
@@ -177,8 +174,8 @@ def draw_weights():
     )
 
 
-def thin_chance(models, *, rate):
+def thin_chance(models: np.ndarray, *, rate: float | Fraction) -> float:
     """Return the probability of the thin interval of models on a line, a float."""
-    sides = [np.sum(models <= place / STEP) for place in (0.5, 1 + THIN / 2)]
+    sides = [np.sum(models <= point / STEP) for point in (0.5, 1 + THIN / 2)]
     wide, thin = (min(below, len(models) - below) for below in sides)
     return float(expit(math.log(THIN) + float(rate) * (thin - wide)))

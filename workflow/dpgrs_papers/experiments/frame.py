@@ -24,45 +24,35 @@ class Experiment:
     """A figure or a table of a paper.
 
     Parts, replicates, seed and grid stand in `config/experiments/experiments.yaml`; `settings` is a dict of
-    the last two. The functions are those of these names in the module that declares it, unless it says so.
-
-    Attributes
-    ----------
-    paper : str, its name and where it is.
-    shows : str, which figures or tables, such as "Figures 2 to 8".
-    choices : tuple of str, what the paper leaves open or does otherwise, a sentence each, for Markdown.
-    run_replicate : function of a part, the number of a replicate from 1, `settings` and the paths of the
-        part's files that returns rows, a list of dicts. It depends on nothing else.
-    summarise : function of the rows of all replicates, a data frame with `part` and `replicate` before their
-        own columns, and of `settings` that returns the table, a data frame.
-    draw : function of the table and `settings` that returns a dict of file name to
-        `dpgrs.reporting.rendering.Drawing`, within `styled`. Axes are the paper's.
-    compare : function of the table and `settings` that returns the paper's numbers beside ours, a data frame.
-    judge : function of the table and `settings` that returns a `Verdict` and its reason, a sentence.
+    the last two. The functions are those of these names in the module that declares it, unless it names
+    others.
     """
 
-    paper: str
-    shows: str
-    choices: tuple = ()
+    paper: str  # its name and where it is
+    shows: str  # the figures or tables, such as "Figures 2 to 8"
+    choices: tuple[str, ...] = ()  # where the paper is open or differs, a sentence each, for Markdown
+    # Takes a part, the number of a replicate from 1, settings and the paths of the part's files; returns
+    # rows, a list of dicts. It depends on nothing else.
     run_replicate: Callable | None = None
+    # Takes the rows of all replicates, with `part` and `replicate` before their own columns, and settings;
+    # returns the table. The three after it take table and settings.
     summarise: Callable | None = None
-    draw: Callable | None = None
-    compare: Callable | None = None
-    judge: Callable | None = None
+    draw: Callable | None = None  # dict of file name to Drawing, within `styled`; axes are the paper's
+    compare: Callable | None = None  # a data frame of the paper's numbers beside ours
+    judge: Callable | None = None  # a Verdict and its reason, a sentence
 
 
-def find(name):
-    """Return the experiment that a module of this folder declares as `EXPERIMENT`, with its functions.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+def find(name: str) -> Experiment:
+    """Return the experiment that a module of this folder declares as `EXPERIMENT`, with its functions."""
     try:
         module = importlib.import_module(f"dpgrs_papers.experiments.{name}")
-        own = [one for one in FUNCTIONS if getattr(module.EXPERIMENT, one) is None]
-        return replace(module.EXPERIMENT, **{one: getattr(module, one) for one in own})
+        missing_names = [
+            function_name for function_name in FUNCTIONS if getattr(module.EXPERIMENT, function_name) is None
+        ]
+        return replace(
+            module.EXPERIMENT,
+            **{function_name: getattr(module, function_name) for function_name in missing_names},
+        )
     except (ModuleNotFoundError, AttributeError) as error:
         raise UsageError(
             "experiment-unknown",

@@ -1,7 +1,9 @@
 """What cases of the frontier take beside settings of a study: files made of outcomes, and PRIMO's fits."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,7 @@ UNCLIPPED, CLIPPED_BEFORE = {"outcome_clip": 3}, 10
 ORIGIN = "Outcomes of the people of the public panel"
 
 
-def write_if_new(path, text):
+def write_if_new(path: Path | str, text: str) -> None:
     """Write text; a file that holds it already stays, as Snakemake looks at its time."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,72 +28,94 @@ def write_if_new(path, text):
         path.write_text(text)
 
 
-def made(folder):
+def first_replicate(folder: Path | str) -> tuple[VariantSet, Outcomes]:
     """Return the VariantSet and the Outcomes, in memory, of the first replicate of a study in a folder."""
     outcomes = Outcomes.load(Path(folder, OUTCOMES))
-    values = {size: np.asarray(values) for size, values in outcomes.values.items()}
-    return VariantSet.open(Path(folder, "private", "variants.zarr")), replace(outcomes, values=values)
+    arrays = {size: np.asarray(arrays) for size, arrays in outcomes.values.items()}
+    return VariantSet.open(Path(folder, "private", "variants.zarr")), replace(outcomes, values=arrays)
 
 
-def with_own_share(variant_set, shared, own, *, own_share=0.5):
+def with_own_share(
+    variant_set: VariantSet, shared: Outcomes, separate: Outcomes, *, own_share: float = 0.5
+) -> Outcomes:
     """Return outcomes that share causes in part."""
     first, second = np.sqrt([1 - own_share, own_share])
-    values, effects = (
-        {size: first * one[size] + second * other[size] for size in one}
-        for one, other in ((shared.values, own.values), (shared.effects, own.effects))
+    new_values, effects = (
+        {size: first * shared_arrays[size] + second * separate_arrays[size] for size in shared_arrays}
+        for shared_arrays, separate_arrays in (
+            (shared.values, separate.values),
+            (shared.effects, separate.effects),
+        )
     )
-    return replace(shared, values=values, effects=effects)
+    return replace(shared, values=new_values, effects=effects)
 
 
-def with_residuals_of(variant_set, shared, own):
+def with_residuals_of(variant_set: VariantSet, shared: Outcomes, separate: Outcomes) -> Outcomes:
     """Return outcomes whose genes are shared, and all else their own."""
-    values = {}
+    new_values = {}
     for size, effects in shared.effects.items():
         genotypes = variant_set.genotypes(variant_set.of_size(size))
         X = coded_rows(genotypes, n_haplotypes=variant_set.n_haplotypes, rows=shared.rows)
-        genetic = (effects - own.effects[size]) @ X.T
-        values[size] = own.values[size] + genetic - genetic.mean(axis=1, keepdims=True)
-    return replace(shared, values=values)
+        genetic = (effects - separate.effects[size]) @ X.T
+        new_values[size] = separate.values[size] + genetic - genetic.mean(axis=1, keepdims=True)
+    return replace(shared, values=new_values)
 
 
-def measured(terms, variant_set, outcomes, *, methods, seed, counts, epsilons, **privacy):
+def measured(
+    terms_name: str,
+    variant_set: VariantSet,
+    outcomes: Outcomes,
+    *,
+    methods: list[str],
+    seed: int,
+    counts: list[int],
+    epsilons: list[float],
+    **privacy: Any,
+) -> pd.DataFrame:
     """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures."""
-    known = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
-    config = configuration(TERMS[terms], methods=methods, **known, **privacy)
-    return pd.DataFrame(measure(variant_set, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
+    study_size = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
+    config = configuration(TERMS[terms_name], methods=methods, **study_size, **privacy)
+    return pd.DataFrame(
+        measure(variant_set, outcomes, configs={terms_name: config}, seed=seed, key=("frontier",))
+    )
 
 
-def last_version(variant_set, outcomes, *, counts, **known):
+def last_version(
+    variant_set: VariantSet, outcomes: Outcomes, *, counts: list[int], **options: Any
+) -> pd.DataFrame:
     """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped."""
-    own = [count for count in counts if count < CLIPPED_BEFORE], [c for c in counts if c >= CLIPPED_BEFORE]
-    known |= {"methods": ["blup"], "bounds": "tight"}
+    counts_by_clip = (
+        [count for count in counts if count < CLIPPED_BEFORE],
+        [c for c in counts if c >= CLIPPED_BEFORE],
+    )
+    options |= {"methods": ["blup"], "bounds": "tight"}
     return pd.concat(
         [
-            measured("ours", variant_set, outcomes, counts=few, **known, **clip)
-            for few, clip in zip(own, (UNCLIPPED, {}), strict=True)
+            measured("ours", variant_set, outcomes, counts=few, **options, **clip)
+            for few, clip in zip(counts_by_clip, (UNCLIPPED, {}), strict=True)
             if few
         ]
     )
 
 
-def measure_once(path, folders, function, *, mix=None):
+def measure_once(path: Path, folders: list[Path], function: Callable, *, mix: Callable | None = None) -> None:
     """Write what a function measures on what studies made, unless it is there and newer."""
     sources = [Path(folder, OUTCOMES) for folder in folders]
-    if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
+    if path.is_file() and all(path.stat().st_mtime > source.stat().st_mtime for source in sources):
         return
-    variant_sets, outcomes = zip(*map(made, folders), strict=True)
+    variant_sets, outcomes = zip(*map(first_replicate, folders), strict=True)
     variant_set, outcomes = variant_sets[0], mix(variant_sets[0], *outcomes) if mix else outcomes[0]
     function(variant_set, outcomes).to_csv(path, sep="\t", index=False)
 
 
-def at_penalty(rows, penalty):
+def at_penalty(rows: pd.DataFrame, penalty: float) -> pd.DataFrame:
     """Return the rows of a path's one penalty for ridge, and those of all that has none."""
     is_on_path = rows["which"] == PATH
     is_ridge = (rows["method"] == NON_PRIVATE) & np.isclose(rows["penalty"], penalty)
     return rows[~is_on_path | is_ridge]
 
 
-def write_loadings(path, outcomes, *, n_components):
+def write_loadings(path: Path | str, outcomes: Outcomes, *, n_components: int) -> None:
     """Write loadings of outcomes on the first principal components of their correlations."""
     (values,) = outcomes.values.values()
     spread, axes = np.linalg.eigh(np.corrcoef(values))
@@ -103,7 +127,9 @@ def write_loadings(path, outcomes, *, n_components):
     write_if_new(path, table.to_csv(sep="\t", index=False, lineterminator="\n"))
 
 
-def write_scores(folder, variant_set, outcomes, *, correlation, seed):
+def write_scores(
+    folder: Path, variant_set: VariantSet, outcomes: Outcomes, *, correlation: float, seed: int
+) -> list[str]:
     """Write public effects of each outcome, as far as they go with the true ones."""
     ((size, effects),) = outcomes.effects.items()
     sites, paths = variant_set.variants.iloc[variant_set.of_size(size)], []

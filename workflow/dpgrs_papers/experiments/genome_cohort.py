@@ -42,19 +42,12 @@ class CohortSizes(NamedTuple):
 
 
 class SimulatedChromosome(NamedTuple):
-    """Genotypes of all people, in the order of `CohortSizes`.
+    """Genotypes of all people, in the order of `CohortSizes`."""
 
-    Attributes
-    ----------
-    typed : (n_variants, n_people) int8, counts 0 to 2 of variants that a study knows.
-    untyped : (n_variants, n_people) int8, of as many other variants.
-    typed_positions, untyped_positions : (n_variants,) float64, base pairs.
-    """
-
-    typed: np.ndarray
-    untyped: np.ndarray
-    typed_positions: np.ndarray
-    untyped_positions: np.ndarray
+    typed: np.ndarray  # (n_variants, n_people) int8, counts 0 to 2 of variants that a study knows
+    untyped: np.ndarray  # (n_variants, n_people) int8, of as many other variants
+    typed_positions: np.ndarray  # (n_variants,) float64, base pairs
+    untyped_positions: np.ndarray  # (n_variants,) float64, base pairs
 
 
 class CommonVariants(NamedTuple):
@@ -136,5 +129,6 @@ def write_chromosome(path: Path, chromosome: SimulatedChromosome) -> None:
 
 
 def read_chromosome(path: Path) -> SimulatedChromosome:
+    """Read a file of `write_chromosome`."""
     with np.load(path) as arrays:
         return SimulatedChromosome(**{name: arrays[name] for name in SimulatedChromosome._fields})

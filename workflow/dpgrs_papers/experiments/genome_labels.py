@@ -59,8 +59,8 @@ class RandomisedBins:
         n_bins = len(self.chances)
         bins = np.searchsorted(self.bounds, phenotypes)
         is_true = rng.random(bins.shape) * (np.exp(self.epsilon) + n_bins - 1) < np.exp(self.epsilon)
-        others = (bins + rng.integers(1, n_bins, size=bins.shape)) % n_bins
-        return self.released[np.where(is_true, bins, others)]
+        other_bins = (bins + rng.integers(1, n_bins, size=bins.shape)) % n_bins
+        return self.released[np.where(is_true, bins, other_bins)]
 
 
 def best_bins(epsilon: float, most: int = MOST_BINS) -> RandomisedBins:

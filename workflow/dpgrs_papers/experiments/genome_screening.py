@@ -1,5 +1,7 @@
 """Screeners on real haplotypes: which causal variants they find, over epsilon and numbers of people."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -24,9 +26,9 @@ from dpgrs_papers.experiments.haplotype_variants import make_variants
 from dpgrs_papers.experiments.plots import new_figure
 
 TERMS = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON, "outcome_bound": 3.0, "delta": 1e-6}
-# Of an epsilon, which is twice what choices cost: for two-stage's number of people, and for choices.
+# Shares of a request's epsilon: for two-stage's number of people, and for the choices.
 COUNT_SHARE, SHARE = 0.05, 0.5
-# Selectors, and the law by which those that take one choose.
+# Selectors, and the law of the choice, for those that take one.
 COMPARED = {
     "kendall": ("kendall", Selection.PERMUTE_AND_FLIP),
     "kendall, Gumbel": ("kendall", Selection.GUMBEL),
@@ -39,11 +41,11 @@ COMPARED = {
 WAYS = {"recovered": "itself or a partner", "itself": "itself"}
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Simulate outcomes on a panel of the replicate's own and choose variants by every selector."""
-    key = ("genome_screening", part, replicate)
+    key = ("genome_screening", part_name, replicate)
     with TemporaryDirectory() as folder:
-        chromosomes, seed = settings["chromosomes"][part], settings["seed"] + replicate
+        chromosomes, seed = settings["chromosomes"][part_name], settings["seed"] + replicate
         panel = make_variants(files, chromosomes, folder, size=settings["variants"], seed=seed)
         bits, samples = panel.haplotypes(), panel.sample_id
         ranks, n_haplotypes = panel.variant_rank, panel.n_haplotypes
@@ -67,8 +69,8 @@ def run_replicate(part, replicate, settings, files):
         r2 = squared_correlations(bits, n_haplotypes=n_haplotypes, rows=Rows.HAPLOTYPES, is_training=is_taken)
         for name in COMPARED:
             for epsilon, chosen in _choices(data, name, settings, key):
-                own = {"selector": name, "people": n_people, "epsilon": epsilon}
-                rows += [own | found for found in _found(chosen, effects != 0, r2)]
+                labels = {"selector": name, "people": n_people, "epsilon": epsilon}
+                rows += [labels | hits for hits in _hits(chosen, effects != 0, r2)]
     exact = {(row["selector"], row["people"], row["outcome"]): row for row in rows if row["epsilon"] is None}
     for row in rows:
         of_exact = exact[row["selector"], row["people"], row["outcome"]]["chosen"]
@@ -76,37 +78,43 @@ def run_replicate(part, replicate, settings, files):
     return [{name: value for name, value in row.items() if name != "chosen"} for row in rows]
 
 
-def _choices(data, name, settings, key):
+def _choices(
+    data: ScreeningData, name: str, settings: dict, key: tuple
+) -> Iterator[tuple[float | None, np.ndarray]]:
     """Yield epsilon, None of the exact choice, and the (n_outcomes, k) variants chosen."""
     (selector, law), outcomes, k = COMPARED[name], range(len(data.Y)), settings["k"]
     row = SELECTORS[selector]
     choose = named(row.exact)
-    known = {"n_choices": k, "outcome_bound": TERMS["outcome_bound"]}
-    yield None, np.array([choose(data, number, **known) for number in outcomes])
+    exact_options = {"n_choices": k, "outcome_bound": TERMS["outcome_bound"]}
+    yield None, np.array([choose(data, number, **exact_options) for number in outcomes])
     if row.private is None:
         return
     share = SHARE - COUNT_SHARE * row.counts_units
-    terms = ScreeningTerms(n_choices=k, share=share, selector=selector, law=law, count_share=COUNT_SHARE)
+    screening_terms = ScreeningTerms(
+        n_choices=k, share=share, selector=selector, law=law, count_share=COUNT_SHARE
+    )
     for epsilon in settings["epsilon"]:
-        whole = PrivacyRequest(n_variants=len(data.genotypes), n_outcomes=1, epsilon=epsilon / SHARE, **TERMS)
+        study_request = PrivacyRequest(
+            n_variants=len(data.genotypes), n_outcomes=1, epsilon=epsilon / SHARE, **TERMS
+        )
         chosen, _ = private_choices(
             data,
-            **request_of_rows(whole, terms).choosing,
+            **request_of_rows(study_request, screening_terms).choosing,
             noise=BenchmarkNoise(settings["seed"], *key),
             outcome_names=[str(number) for number in outcomes],
         )
         yield epsilon, chosen
 
 
-def _found(chosen, is_causal, r2):
+def _hits(chosen: np.ndarray, is_causal: np.ndarray, r2: np.ndarray) -> Iterator[dict]:
     """Yield what the choice of each outcome hits."""
     counts = overlap(chosen, is_causal, r2)
-    for number, one in enumerate(chosen):
+    for number, variants in enumerate(chosen):
         hits = {name: int(values[number]) for name, values in counts._asdict().items()}
-        yield {"outcome": number + 1, "n_causal": int(is_causal[number].sum()), "chosen": one} | hits
+        yield {"outcome": number + 1, "n_causal": int(is_causal[number].sum()), "chosen": variants} | hits
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return means over outcomes and replicates: shares of the causal variants and of the exact choice.
 
     `recovered` is the share of the causal variants that are chosen or have a partner that is, `itself` of
@@ -123,44 +131,49 @@ def summarise(rows, settings):
     return table.sort_values(["part", "people", "selector", "epsilon"], na_position="last", kind="stable")
 
 
-def compare(table, settings):
-    """Return the share of causal variants found, by themselves and by a partner alone.
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
+    """Return the share of causal variants found, by themselves and only by a partner.
 
     The last column is, at the largest epsilon, the share of the exact choice.
     """
     most, rows = max(settings["epsilon"]), []
-    for (part, n_people, name), own in table.groupby(["part", "people", "selector"], sort=False):
-        row = {"variants of": part, "people": n_people, "selector": name}
-        for found in own.itertuples():
-            at = "without noise" if np.isnan(found.epsilon) else f"epsilon {found.epsilon:g}"
-            by_partner = found.recovered - found.itself
-            row[at] = f"{found.itself:.2f} + {by_partner:.2f} ± {found.recovered_error:.2f}"
-        same = own.loc[own["epsilon"] == most, "shared"].map("{:.2f}".format)
+    for (part_name, n_people, name), selector_rows in table.groupby(
+        ["part", "people", "selector"], sort=False
+    ):
+        row = {"variants of": part_name, "people": n_people, "selector": name}
+        for selector_row in selector_rows.itertuples():
+            at = "without noise" if np.isnan(selector_row.epsilon) else f"epsilon {selector_row.epsilon:g}"
+            by_partner = selector_row.recovered - selector_row.itself
+            row[at] = f"{selector_row.itself:.2f} + {by_partner:.2f} ± {selector_row.recovered_error:.2f}"
+        same = selector_rows.loc[selector_rows["epsilon"] == most, "shared"].map("{:.2f}".format)
         rows.append(row | {f"of the exact choice at {most:g}": "".join(same)})
     at_each = [f"epsilon {epsilon:g}" for epsilon in settings["epsilon"]]
     last = [*at_each, "without noise", f"of the exact choice at {most:g}"]
     return pd.DataFrame(rows)[["variants of", "people", "selector", *last]].fillna("")
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the share of causal variants that are found against epsilon, a panel for each cohort and way."""
     cohorts = list(table.groupby(["part", "people"], sort=False))
     figure, axes = new_figure(
         560, 330, left=40, right=10, top=22, bottom=76, nrows=len(WAYS), ncols=len(cohorts), sharey=True
     )
     figure.subplots_adjust(hspace=0.5)
-    for panels, (column, way) in zip(axes, WAYS.items(), strict=True):
-        for axis, ((part, n_people), cohort) in zip(panels, cohorts, strict=True):
+    for panels, (column, title) in zip(axes, WAYS.items(), strict=True):
+        for axis, ((part_name, n_people), cohort) in zip(panels, cohorts, strict=True):
             for colour, name in zip(PALETTE, COMPARED, strict=False):
-                own = cohort[cohort["selector"] == name]
-                noisy, exact = own.dropna(subset=["epsilon"]), own[own["epsilon"].isna()]
+                selector_rows = cohort[cohort["selector"] == name]
+                noisy, exact = (
+                    selector_rows.dropna(subset=["epsilon"]),
+                    selector_rows[selector_rows["epsilon"].isna()],
+                )
                 points = noisy["epsilon"], noisy[column]
                 axis.plot(*points, color=colour, marker="o", markersize=3, label=name)
                 axis.axhline(exact[column].item(), color=colour, linestyle=":", linewidth=0.9)
-            axis.set(xscale="log", title=f"{part}, {n_people} people", ylim=(0, 1))
+            axis.set(xscale="log", title=f"{part_name}, {n_people} people", ylim=(0, 1))
             axis.set_xticks(settings["epsilon"], [f"{epsilon:g}" for epsilon in settings["epsilon"]])
             axis.minorticks_off()
-        panels[0].set_ylabel(way)
+        panels[0].set_ylabel(title)
     for axis in axes[-1]:
         axis.set_xlabel("epsilon of the choice")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=3)
@@ -168,20 +181,23 @@ def draw(table, settings):
     return {"recovery": Drawing(figure, words)}
 
 
-def judge(table, settings):
-    """Say what the largest epsilon and cohort of every part leave of what is found without noise."""
-    most, said = max(settings["epsilon"]), []
-    for part, own in table.groupby("part", sort=False):
-        largest = own[own["people"] == own["people"].max()]
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
+    """Compare choices at the largest epsilon and cohort of every part with choices without noise."""
+    largest_epsilon, summaries = max(settings["epsilon"]), []
+    for part_name, part_rows in table.groupby("part", sort=False):
+        largest = part_rows[part_rows["people"] == part_rows["people"].max()]
         pairs = []
         for name in COMPARED:
-            found = largest[largest["selector"] == name].set_index("epsilon")["recovered"]
-            exact = found[found.index.isna()].item()
+            recovered = largest[largest["selector"] == name].set_index("epsilon")["recovered"]
+            exact = recovered[recovered.index.isna()].item()
             pairs.append(
-                f"{name} {found[most]:.2f} for {exact:.2f}" if most in found else f"{name} {exact:.2f}"
+                f"{name} {recovered[largest_epsilon]:.2f} for {exact:.2f}"
+                if largest_epsilon in recovered
+                else f"{name} {exact:.2f}"
             )
-        said.append(f"{'; '.join(pairs)} ({part}, {largest['people'].iloc[0]} people)")
-    return Verdict.BEYOND, f"Causal variants found at epsilon {most:g} and without noise: {'. '.join(said)}."
+        summaries.append(f"{'; '.join(pairs)} ({part_name}, {largest['people'].iloc[0]} people)")
+    compared = f"at epsilon {largest_epsilon:g} and without noise"
+    return Verdict.BEYOND, f"Causal variants found {compared}: {'. '.join(summaries)}."
 
 
 EXPERIMENT = Experiment(

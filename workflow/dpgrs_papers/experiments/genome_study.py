@@ -75,8 +75,8 @@ class GenomeCohort:
     def people(self) -> CohortSizes:
         """The places of people, as slices."""
         stops = np.cumsum(self.sizes).tolist()
-        places = map(slice, [0, *stops[:-1]], stops)
-        return CohortSizes(*places)._replace(train=slice(0, self.n_train))
+        slices = map(slice, [0, *stops[:-1]], stops)
+        return CohortSizes(*slices)._replace(train=slice(0, self.n_train))
 
     def chromosomes(self) -> Iterator[SimulatedChromosome]:
         """Read chromosome after chromosome."""
@@ -121,15 +121,15 @@ class Phenotypes:
 
         They have the residuals of n replicates from the first on. The last replicates of all are factors.
         """
-        own = slice(first, first + n)
+        replicates = slice(first, first + n)
         last = self.genetic.shape[1] - N_FACTORS * (first // n)
         factors = self.genetic[architecture, last - N_FACTORS : last]
-        genetic = self.genetic[architecture, own]
+        genetic = self.genetic[architecture, replicates]
         angles = np.linspace(-LARGEST_ANGLE, LARGEST_ANGLE, n, dtype=np.float32)[:, np.newaxis]
         loadings = np.sqrt(np.float32(OF_FACTORS)) * np.hstack([np.cos(angles), np.sin(angles)])
         shared = loadings @ factors + np.sqrt(np.float32(1 - OF_FACTORS)) * genetic
         n_train = self.of_train.shape[-1]
-        residuals = self.of_train[architecture, own] - genetic[:, :n_train]
+        residuals = self.of_train[architecture, replicates] - genetic[:, :n_train]
         return shared, shared[:, :n_train] + residuals
 
 
@@ -147,7 +147,7 @@ def simulate_phenotypes(
             p = dosages[:, cohort.people.panel].mean(axis=1) / 2
             deviations = (2 * p * (1 - p)) ** (EFFECT_EXPONENT / 2)
             X = None
-            for place, architecture in enumerate(architectures):
+            for index, architecture in enumerate(architectures):
                 if architecture.is_typed != is_typed:
                     continue
                 X = dosages.astype(np.float32) if X is None else X
@@ -158,16 +158,16 @@ def simulate_phenotypes(
                     # At least one of a chromosome.
                     is_causal = chances <= max(architecture.share, chances.min())
                     effects[replicate] = is_causal * deviations * rng.standard_normal(len(p))
-                genetic[place] += effects @ X
+                genetic[index] += effects @ X
     of_cohort = genetic[:, :, : cohort.people.other_panel.start]
     genetic -= of_cohort.mean(axis=-1, keepdims=True)
     genetic *= np.sqrt(HERITABILITY) / of_cohort.std(axis=-1, keepdims=True)
     of_train = genetic[:, :, cohort.people.train].copy()
-    for place, architecture in enumerate(architectures):
+    for index, architecture in enumerate(architectures):
         for replicate in range(n_replicates):
             rng = generator(seed, "genome residuals", *architecture, replicate)
             residuals = rng.standard_normal(cohort.sizes.train)[: cohort.n_train]
-            of_train[place, replicate] += np.sqrt(1 - HERITABILITY) * residuals
+            of_train[index, replicate] += np.sqrt(1 - HERITABILITY) * residuals
     return Phenotypes(genetic, of_train)
 
 
@@ -176,7 +176,7 @@ def others_phenotypes(
     phenotypes: Phenotypes,
     architecture: Architecture,
     replicate: int,
-    architectures: Sequence[Architecture],  # those of the phenotypes
+    architectures: Sequence[Architecture],  # as in `phenotypes`
     people: slice,  # of the people to train on, who are not trained on
     *,
     seed: int,
@@ -201,7 +201,9 @@ def marginal_effects(cohort: GenomeCohort, panel: ReferencePanel, Y: np.ndarray,
 
 def public_part(cohort: GenomeCohort, panel: ReferencePanel, genome: GenomeMap, people: slice) -> np.ndarray:
     """Return people's public scores, (n_scores, n_people), as a release subtracts them."""
-    dosages = (simulated.typed[variants, people] for _, variants, simulated in _parts(cohort, panel, genome))
+    dosages = (
+        simulated.typed[variants, people] for _, variants, simulated in _by_chromosome(cohort, panel, genome)
+    )
     weights = [chromosome.score_weights * MAP_STEP for chromosome in genome.chromosomes]
     centres = [chromosome.centre * DOSAGE_STEP for chromosome in genome.chromosomes]
     offsets = sum(w @ centre for w, centre in zip(weights, centres, strict=True))
@@ -226,7 +228,7 @@ def exact_sums(
         squares = np.array(
             [
                 _row_squares(chromosome, simulated.typed[variants, people])
-                for chromosome, variants, simulated in _parts(cohort, panel, genome)
+                for chromosome, variants, simulated in _by_chromosome(cohort, panel, genome)
             ]
         )
         bounds = np.square([chromosome.row_norm for chromosome in genome.chromosomes])[:, np.newaxis]
@@ -234,15 +236,17 @@ def exact_sums(
             squares, bounds = squares.sum(axis=0, keepdims=True), bounds.sum(axis=0, keepdims=True)
         factors *= np.minimum(1, np.sqrt(bounds / squares))
     sums = []
-    for factor, (chromosome, variants, simulated) in zip(factors, _parts(cohort, panel, genome), strict=True):
+    for factor, (chromosome, variants, simulated) in zip(
+        factors, _by_chromosome(cohort, panel, genome), strict=True
+    ):
         W = (Y * factor).astype(np.float32)
         offset = W.sum(axis=1, keepdims=True, dtype=np.float64)
-        parts = []
+        block_sums = []
         for block in chromosome.blocks:
             X = simulated.typed[variants[block.columns], people].astype(np.float32)
             of_variants = W @ X.T - offset * (chromosome.centre[block.columns] * DOSAGE_STEP)
-            parts.append(of_variants @ block.matrix.T * MAP_STEP)
-        sums.append(np.hstack(parts))
+            block_sums.append(of_variants @ block.matrix.T * MAP_STEP)
+        sums.append(np.hstack(block_sums))
     return sums
 
 
@@ -259,7 +263,7 @@ def noisy_moments(
     They are summed in single precision.
     """
     people, entries, squares = cohort.people.train, [], []
-    for chromosome, variants, simulated in _parts(cohort, panel, genome):
+    for chromosome, variants, simulated in _by_chromosome(cohort, panel, genome):
         rows, fourths = [], np.zeros(cohort.n_train)
         for block in chromosome.blocks:
             T = block.matrix * MAP_STEP
@@ -281,7 +285,7 @@ def noisy_moments(
     ) * noise, product_sd
 
 
-def _parts(
+def _by_chromosome(
     cohort: GenomeCohort, panel: ReferencePanel, genome: GenomeMap
 ) -> Iterator[tuple[ChromosomeMap, np.ndarray, SimulatedChromosome]]:
     """Yield each chromosome's map, the panel's variants among the typed ones, and genotypes."""
@@ -347,30 +351,34 @@ class MapFits:
 
     def scores(self, sums: Sequence[np.ndarray], fits: Sequence[str]) -> "Iterator[Score]":
         """Yield the score of each fit of one release, from its noisy sums."""
-        seen, causes = self._entries(sums), None
+        entries, causes = self._entries(sums), None
         if self._moments is None and self._effects is None:
             sampling = self._terms["residual"] / self._terms["n"]
-            causes = shared_causes(seen, sampling=sampling, n_panel=self._genome.n_panel)
+            causes = shared_causes(entries, sampling=sampling, n_panel=self._genome.n_panel)
         if causes is None:
-            yield from self._scores(seen, None, fits)
+            yield from self._scores(entries, None, fits)
             return
-        yield from self._scores(seen, causes, [fit for fit in fits if not fit.endswith(APART)])
+        yield from self._scores(entries, causes, [fit for fit in fits if not fit.endswith(APART)])
         apart = [fit for fit in fits if fit.endswith(APART)]
         if apart:
-            yield from self._scores(seen, None, apart)
+            yield from self._scores(entries, None, apart)
 
     def _scores(
-        self, seen: GenomeEntries, causes: SharedCauses | None, fits: Sequence[str]
+        self, entries: GenomeEntries, causes: SharedCauses | None, fits: Sequence[str]
     ) -> "Iterator[Score]":
         """Do the work of `scores`, of fits that share these causes."""
-        rows = seen if causes is None else causes.entries(seen)
+        rows = entries if causes is None else causes.entries(entries)
         names = [fit.removesuffix(APART) for fit in fits]
         if "stack" in names:
             # As in a release, moments leave no scale from the panel.
             variances = self._panel_variances if self._moments is None else None
-            whole = fit_genome(rows, panel_variances=variances)
-            h2, mixture_share, scale = whole.heritability, whole.mixture_share, whole.scale
-            effects = {"BLUP": whole.of_blup, "mixture": whole.of_mixture, "stack": whole.effects}
+            genome_fit = fit_genome(rows, panel_variances=variances)
+            h2, mixture_share, scale = genome_fit.heritability, genome_fit.mixture_share, genome_fit.scale
+            effects = {
+                "BLUP": genome_fit.of_blup,
+                "mixture": genome_fit.of_mixture,
+                "stack": genome_fit.effects,
+            }
         else:
             model = fit_variances(rows)
             h2, mixture_share, scale = model.mean_heritability, np.nan, 1.0
@@ -387,26 +395,28 @@ class MapFits:
             yield Score(fit, weights, h2, mixture_share, scale, n_factors)
 
     def _entries(self, sums: Sequence[np.ndarray]) -> GenomeEntries:
-        seen = genome_entries(self._genome, sums, **self._terms)
+        entries = genome_entries(self._genome, sums, **self._terms)
         if self._genome.scored:
-            seen = with_public_scores(seen, self._genome, self._genome.scored)
+            entries = with_public_scores(entries, self._genome, self._genome.scored)
         if self._effects is not None:
             files = [public_entries(self._genome, self._effects)]
-            return with_public_entries(seen, self._genome, files)[0]  # along directions of their own
+            return with_public_entries(entries, self._genome, files)[0]  # along directions of their own
         if self._moments is not None:
             moments, moment_sd = self._moments
-            terms = {"moment_sd": moment_sd, "residual": self._terms["residual"]}
-            seen = with_cohort_ld(seen, self._genome, moments, self._terms["n"], **terms)
-        pairs = zip(seen.blocks, self._decompositions, strict=True)
+            moment_options = {"moment_sd": moment_sd, "residual": self._terms["residual"]}
+            entries = with_cohort_ld(entries, self._genome, moments, self._terms["n"], **moment_options)
+        pairs = zip(entries.blocks, self._decompositions, strict=True)
         return replace(
-            seen, blocks=tuple(DecomposedBlock(**vars(block), decompositions=of) for block, of in pairs)
+            entries, blocks=tuple(DecomposedBlock(**vars(block), decompositions=of) for block, of in pairs)
         )
 
     def _panel_variances(self, effects: GenomeEffects) -> ScoreVariances:
         pairs = zip(variant_weights(self._genome, effects), self._panel.chromosomes, strict=True)
-        parts = [people_scores(iter([chromosome.dosages.T]), [w]) for w, chromosome in pairs]
-        of_chromosomes = sum(part.var(axis=1) for part in parts)
-        return ScoreVariances(sum(parts).var(axis=1), of_chromosomes, len(parts[0][0]))
+        chromosome_scores = [people_scores(iter([chromosome.dosages.T]), [w]) for w, chromosome in pairs]
+        of_chromosomes = sum(scores.var(axis=1) for scores in chromosome_scores)
+        return ScoreVariances(
+            sum(chromosome_scores).var(axis=1), of_chromosomes, len(chromosome_scores[0][0])
+        )
 
 
 class Score(NamedTuple):

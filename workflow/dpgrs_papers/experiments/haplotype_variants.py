@@ -1,5 +1,8 @@
 """A variant set of common variants of real haplotypes, a random one for each replicate of an experiment."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 import numpy as np
 
 from dpgrs.genotypes.bits import pack, unpack
@@ -12,7 +15,16 @@ from dpgrs.simulation.resampling import resample_store
 MAF = 0.01
 
 
-def make_variants(files, chromosomes, folder, *, size, seed, people=None, make_people=resample_store):
+def make_variants(
+    files: Sequence[Path],
+    chromosomes: Sequence[str],
+    folder: str,
+    *,
+    size: int,
+    seed: int,
+    people: int | None = None,
+    make_people: Callable = resample_store,
+) -> VariantSet:
     """Ingest phased VCFs and make a variant set."""
     stores = []
     for file, chromosome in zip(files, chromosomes, strict=True):
@@ -27,7 +39,9 @@ def make_variants(files, chromosomes, folder, *, size, seed, people=None, make_p
     return VariantSet.open(f"{folder}/variant_set")
 
 
-def variants_of_people(variant_set, is_taken, path, *, frequency=None):
+def variants_of_people(
+    variant_set: VariantSet, is_taken: np.ndarray, path: Path | str, *, frequency: np.ndarray | None = None
+) -> VariantSet:
     """Make a variant set of some people of another, with the same variants."""
     alleles = unpack(variant_set.haplotypes(), variant_set.n_haplotypes)[:, np.repeat(is_taken, 2)]
     with StoreWriter.create(path, sample_id=variant_set.sample_id[is_taken]) as writer:

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
@@ -14,7 +16,7 @@ from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.selection.lasso import LassoTerms
 from dpgrs_papers.tabular.compositions import TableRequest
-from dpgrs_papers.tabular.feature_tables import read_feature_table
+from dpgrs_papers.tabular.feature_tables import FeatureTable, read_feature_table
 from dpgrs_papers.tabular.splits import fit_split, median_r2, random_split
 from dpgrs_papers.tabular.table_methods import table_methods
 from dpgrs_papers.types import LassoScaling
@@ -26,11 +28,7 @@ PAPER, OURS, CODE = "paper", "ours", "terms of the public code"
 # What the public code does where ours does otherwise.
 TERMS = {
     OURS: {},
-    CODE: {
-        "law": Selection.GUMBEL,
-        "lasso": LassoTerms(1.0, LassoScaling.RAW),
-        "rows_per_coefficient": 1.0,
-    },
+    CODE: {"law": Selection.GUMBEL, "lasso": LassoTerms(1.0, LassoScaling.RAW), "rows_per_coefficient": 1.0},
 }
 NONE = -math.inf
 # Figures 4 and 5 of the paper, by k and set, in the order of `COMPARED`.
@@ -63,40 +61,35 @@ PRINTED = {
 }
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(dataset: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Fit all methods on one random split, for every k and reading, with noise of their own."""
-    table = read_feature_table(files[0], target=None, one_hot=settings["one_hot"].get(part, ()), drop=())
-    if part == "california-ratios":
+    table = read_feature_table(files[0], target=None, one_hot=settings["one_hot"].get(dataset, ()), drop=())
+    if dataset == "california-ratios":
         table = with_ratios(table)
-    key, n_rows = ("kendall_tables", part, replicate), len(table.X)
+    key, n_rows = ("kendall_tables", dataset, replicate), len(table.X)
     split = random_split(n_rows, max(round(TEST_SHARE * n_rows), 1), seed=settings["seed"], key=key)
     rows = []
     for k in settings["k"]:
-        for reading, terms in TERMS.items():
-            request = TableRequest(epsilon=settings["epsilon"], delta=settings["delta"], k=k, **terms)
+        for reading, reading_options in TERMS.items():
+            request = TableRequest(
+                epsilon=settings["epsilon"], delta=settings["delta"], k=k, **reading_options
+            )
             for name in COMPARED:
                 method = table_methods()[name]
                 if method.selector and k >= table.X.shape[1]:
                     continue
                 noise = BenchmarkNoise(settings["seed"], *key)
-                found = fit_split(table.X, table.y, split, method=method, request=request, noise=noise)
-                chosen = [table.features[j] for j in found.fit.chosen] if method.selector else []
-                own = {"k": k, "reading": reading, "method": name, "r2": found.r2}
-                rows.append(own | {"status": str(found.fit.status), "chosen": ", ".join(chosen)})
+                replicate_fit = fit_split(
+                    table.X, table.y, split, method=method, request=request, noise=noise
+                )
+                chosen = [table.features[j] for j in replicate_fit.fit.chosen] if method.selector else []
+                labels = {"k": k, "reading": reading, "method": name, "r2": replicate_fit.r2}
+                rows.append(labels | {"status": str(replicate_fit.fit.status), "chosen": ", ".join(chosen)})
     return rows
 
 
-def with_ratios(table):
-    """Return OpenML's houses as its set `california` has them: rooms, bedrooms and people of a household.
-
-    Parameters
-    ----------
-    table : FeatureTable of `houses`.
-
-    Returns
-    -------
-    FeatureTable with as many columns.
-    """
+def with_ratios(table: FeatureTable) -> FeatureTable:
+    """Return OpenML's houses as its set `california` has them: rooms, bedrooms and people of a household."""
     X = table.X.copy()
     households = table.features.index("households")
     for name in ("total_rooms", "total_bedrooms"):
@@ -105,7 +98,7 @@ def with_ratios(table):
     return replace(table, X=X)
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return medians over replicates, no model counts as minus infinity, and ranks among private methods."""
     keys = ["part", "k", "reading", "method"]
     grouped = rows.groupby(keys, sort=False)["r2"]
@@ -116,11 +109,11 @@ def summarise(rows, settings):
     chosen = table[table["method"] == "k-tukey"].set_index(["part", "k"]).index
     table = table[[key in chosen for key in zip(table["part"], table["k"], strict=True)]]
     printed = [
-        {"part": part, "k": k, "reading": PAPER, "method": name, "median": value}
+        {"part": dataset, "k": k, "reading": PAPER, "method": name, "median": value}
         for k, sets in PRINTED.items()
-        for part, values in sets.items()
+        for dataset, values in sets.items()
         for name, value in zip(COMPARED, values, strict=True)
-        if (part, k) in chosen
+        if (dataset, k) in chosen
     ]
     table = pd.concat([table, pd.DataFrame(printed)], ignore_index=True)
     private = table[table["method"] != "nondp"]
@@ -128,44 +121,38 @@ def summarise(rows, settings):
     return table
 
 
-def _listed(values):
+def _listed(values: pd.Series) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _below(median):
+def _below(median: float | None) -> float:
     return NONE if median is None else median
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return, of each set and k, the paper's medians and ours."""
     wide = table.pivot_table(
         index=["k", "part", "reading"], columns="method", values="median", aggfunc="first", sort=False
     )
     shown = wide[list(COMPARED)].map(_in_words).reset_index()
     return shown.rename(columns={"part": "set"}).sort_values(
-        ["k", "set"], key=lambda own: own.map({name: i for i, name in enumerate(dict.fromkeys(own))})
+        ["k", "set"], key=lambda column: column.map({name: i for i, name in enumerate(dict.fromkeys(column))})
     )
 
 
-def _in_words(value):
+def _in_words(value: float) -> str:
     if value == NONE:
         return "no model"
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.1e}"
 
 
-def counts(table):
-    """Count the sets on which each private method is first, first or second, and above 0.
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Count by k, reading and method the sets on which a private method is `first`, `second` and `positive`.
 
-    Returns
-    -------
-    DataFrame by k, reading and method, with columns `first`, `second` and `positive`.
+    The second is first or second, and the last has a median above 0.
     """
     private = table[table["method"] != "nondp"]
-    kinds = {
-        "first": private["rank"] == 1,
-        "second": private["rank"] <= 2,
-        "positive": private["median"] > 0,
-    }
+    kinds = {"first": private["rank"] == 1, "second": private["rank"] <= 2, "positive": private["median"] > 0}
     # Where no private method has a model, none is first.
     has_model = private["median"] > NONE
     flags = pd.DataFrame({name: kind & has_model for name, kind in kinds.items()})
@@ -173,28 +160,28 @@ def counts(table):
     return flags.groupby(keys, sort=False).sum()
 
 
-def leads_of_kendall(table):
+def leads_of_kendall(table: pd.DataFrame) -> dict[tuple[int, str], int]:
     """Count the sets on which K-Tukey is above L-Tukey, as a dict by k and reading."""
     wide = table.pivot_table(index=["k", "reading", "part"], columns="method", values="median")
     return (wide["k-tukey"] > wide["l-tukey"]).groupby(level=["k", "reading"]).sum().to_dict()
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the paper's figures 1 and 2 on the sets at hand: a bar for each method and reading."""
-    found = counts(table)
+    set_counts = counts(table)
     return {
         "ranks": Drawing(
-            _bars(table, found, ("second", "first"), "sets"),
+            _bars(table, set_counts, ("second", "first"), "sets"),
             "On how many sets each private method is first (dark), and first or second (light): figure 1.",
         ),
         "positive": Drawing(
-            _bars(table, found, ("positive",), "sets with R² above 0"),
+            _bars(table, set_counts, ("positive",), "sets with R² above 0"),
             "On how many sets each private method has a median above 0: figure 2.",
         ),
     }
 
 
-def _bars(table, found, columns, label):
+def _bars(table: pd.DataFrame, set_counts: pd.DataFrame, columns: tuple[str, ...], label: str) -> Figure:
     sizes, readings = settings_of(table)
     figure, axes = new_figure(
         520, 110 * len(sizes) + 60, left=40, right=8, top=20, bottom=52, nrows=len(sizes), sharex=True
@@ -202,13 +189,13 @@ def _bars(table, found, columns, label):
     figure.subplots_adjust(hspace=0.35)
     for (axis,), k in zip(axes, sizes, strict=True):
         n_sets = table.loc[table["k"] == k, "part"].nunique()
-        for place, reading in enumerate(readings):
+        for index, reading in enumerate(readings):
             for column in columns:
-                at = np.arange(len(PRIVATE)) + 0.27 * (place - 1)
-                heights = [found.loc[(k, reading, name), column] for name in PRIVATE]
+                at = np.arange(len(PRIVATE)) + 0.27 * (index - 1)
+                heights = [set_counts.loc[(k, reading, name), column] for name in PRIVATE]
                 alpha = 0.45 if column == "second" else 1.0
                 name = f"{reading}" if column == columns[-1] else None
-                axis.bar(at, heights, 0.24, color=PALETTE[place], alpha=alpha, label=name)
+                axis.bar(at, heights, 0.24, color=PALETTE[index], alpha=alpha, label=name)
         axis.set(title=f"k = {k}, {n_sets} sets", ylim=(0, n_sets), ylabel=label)
         axis.set_xticks(range(len(PRIVATE)), PRIVATE)
         axis.tick_params(axis="x", length=0, colors=MUTED)
@@ -216,25 +203,28 @@ def _bars(table, found, columns, label):
     return figure
 
 
-def settings_of(table):
+def settings_of(table: pd.DataFrame) -> tuple[list[int], list[str]]:
     """Return the values of k and the readings of a table."""
     return list(dict.fromkeys(table["k"])), list(dict.fromkeys(table["reading"]))
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that K-Tukey is above 0 most often, and above L-Tukey as often as in the paper."""
     sizes, readings = settings_of(table)
-    found, leads = counts(table)["positive"], leads_of_kendall(table)
+    positive_counts, leads = counts(table)["positive"], leads_of_kendall(table)
     words, holds = [], True
     for k in sizes:
-        of_k = {reading: found.loc[k, reading] for reading in readings}
-        said = ", ".join(f"{own['k-tukey']} ({reading})" for reading, own in of_k.items())
-        words.append(
-            f"k = {k}: K-Tukey is above 0 on {said} of {table.loc[table['k'] == k, 'part'].nunique()} sets"
+        of_k = {reading: positive_counts.loc[k, reading] for reading in readings}
+        counts_in_words = ", ".join(
+            f"{method_counts['k-tukey']} ({reading})" for reading, method_counts in of_k.items()
         )
-        said = ", ".join(f"{leads[k, reading]} ({reading})" for reading in readings)
-        words.append(f"it is above L-Tukey on {said} of them")
-        holds &= all(own["k-tukey"] == own.max() for own in of_k.values())
+        words.append(
+            f"k = {k}: K-Tukey is above 0 on {counts_in_words} of "
+            f"{table.loc[table['k'] == k, 'part'].nunique()} sets"
+        )
+        counts_in_words = ", ".join(f"{leads[k, reading]} ({reading})" for reading in readings)
+        words.append(f"it is above L-Tukey on {counts_in_words} of them")
+        holds &= all(method_counts["k-tukey"] == method_counts.max() for method_counts in of_k.values())
         holds &= all(leads[k, reading] >= leads[k, PAPER] for reading in readings)
     reason = "; ".join(words) + "."
     if holds:

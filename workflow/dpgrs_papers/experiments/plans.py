@@ -21,73 +21,51 @@ class Form(StrEnum):
 
 
 class Plan(NamedTuple):
-    """An experiment in one form.
+    """An experiment in one form."""
 
-    Attributes
-    ----------
-    name : str, of the experiment and its module.
-    form : Form
-    parts : dict of part to its files, a list of str relative to the folder of data.
-    replicates : int, of each part.
-    settings : dict of JSON values, with `seed`.
-    rule : str, what is left out of the whole and why; empty where nothing is.
-    resources : dict of `threads`, `mem_mb` and `runtime` of a replicate.
-    """
-
-    name: str
+    name: str  # of the experiment and its module
     form: Form
-    parts: dict
-    replicates: int
-    settings: dict
-    rule: str
-    resources: dict
+    part_files: dict[str, list[str]]  # by part, relative to the folder of data
+    replicates: int  # of each part
+    settings: dict  # JSON values, with `seed`
+    rule: str  # which parts of the whole are left out, and why; empty if none are
+    resources: dict  # `threads`, `mem_mb` and `runtime` of a replicate
 
     @property
-    def terms(self):
-        """What a page is made from, as JSON."""
-        terms = {"form": self.form, "parts": list(self.parts), "replicates": self.replicates}
-        return json.dumps({**terms, "rule": self.rule, "settings": self.settings})
+    def page_json(self) -> str:
+        """The JSON that a page is made from."""
+        page_json = {"form": self.form, "parts": list(self.part_files), "replicates": self.replicates}
+        return json.dumps({**page_json, "rule": self.rule, "settings": self.settings})
 
 
-def read_plans(path, form):
-    """Read all plans.
-
-    Parameters
-    ----------
-    path : of experiments.yaml: `seed`, and for each name of `experiments` its plan.
-    form : Form
-
-    Returns
-    -------
-    dict of name to Plan
-
-    Raises
-    ------
-    UsageError
-        For an unknown key, or one that lacks.
-    """
+def read_plans(path: Path | str, form: Form | str) -> dict[str, Plan]:
+    """Read all plans of a file such as experiments.yaml, by name; refuse keys that are unknown or lack."""
     import yaml
 
     raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    return {name: _plan(name, one, Form(form), raw["seed"]) for name, one in raw["experiments"].items()}
+    return {
+        name: _plan(name, raw_plan, Form(form), raw["seed"]) for name, raw_plan in raw["experiments"].items()
+    }
 
 
-def _plan(name, raw, form, seed):
-    own = raw.get(form, {})
-    for where, found, known in ((name, raw, KEYS), (f"{name}.{form}", own, OF_FORM)):
-        if unknown := set(found) - known:
+def _plan(name: str, raw: dict, form: Form, seed: int) -> Plan:
+    form_settings = raw.get(form, {})
+    for where, given_keys, allowed in ((name, raw, KEYS), (f"{name}.{form}", form_settings, OF_FORM)):
+        if unknown := set(given_keys) - allowed:
             raise UsageError(
                 "plan-key-unknown",
-                f"`{where}` must hold keys of {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}. "
-                "Correct it.",
+                f"`{where}` must hold keys of {', '.join(sorted(allowed))}, "
+                f"got {', '.join(sorted(unknown))}. Correct it.",
             )
-    if missing := {"parts", "replicates"} - {*raw} or (own and form == Form.CUT and {"rule"} - {*own}):
+    if missing := {"parts", "replicates"} - {*raw} or (
+        form_settings and form == Form.CUT and {"rule"} - {*form_settings}
+    ):
         raise UsageError(
             "plan-key-missing", f"`{name}` must have {', '.join(sorted(missing))}, got none. Add it."
         )
-    parts = {part: _listed(files) for part, files in raw["parts"].items()}
-    chosen = own.get("parts", list(parts))
-    if unknown := set(chosen) - set(parts):
+    part_files = {part_name: _listed(files) for part_name, files in raw["parts"].items()}
+    chosen = form_settings.get("parts", list(part_files))
+    if unknown := set(chosen) - set(part_files):
         raise UsageError(
             "plan-part-unknown",
             f"`{name}.{form}.parts` must be of its parts, got {', '.join(sorted(unknown))}.",
@@ -95,15 +73,15 @@ def _plan(name, raw, form, seed):
     return Plan(
         name=name,
         form=form,
-        parts={part: parts[part] for part in chosen},
-        replicates=own.get("replicates", raw["replicates"]),
-        settings={"seed": seed} | raw.get("settings", {}) | own.get("settings", {}),
-        rule=own.get("rule", ""),
+        part_files={part_name: part_files[part_name] for part_name in chosen},
+        replicates=form_settings.get("replicates", raw["replicates"]),
+        settings={"seed": seed} | raw.get("settings", {}) | form_settings.get("settings", {}),
+        rule=form_settings.get("rule", ""),
         resources={key: raw.get(key, value) for key, value in RESOURCES.items()},
     )
 
 
-def _listed(files):
+def _listed(files: str | list[str] | None) -> list[str]:
     if files is None:
         return []
     return [files] if isinstance(files, str) else list(files)

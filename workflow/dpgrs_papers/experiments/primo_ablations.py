@@ -1,6 +1,9 @@
-"""From the terms of the PRIMO paper to ours: what each change of a term is worth, alone and one by one."""
+"""From the terms of the PRIMO paper to ours: the worth of each change of a term, by itself and one by one."""
 
+from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pandas as pd
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
@@ -39,44 +42,47 @@ UP_TO = [f"up to {name}" for name in CHANGES][1:]
 ONE_BY_ONE = [PAPER, ALONE[0], *UP_TO, TIGHT]
 
 
-def steps():
-    """Return the terms of each step, a dict by its name: the paper's, one change alone, and one by one."""
-    found = {PAPER: PAPER_TERMS}
-    found |= {alone: _changed(PAPER_TERMS, name) for alone, name in zip(ALONE, CHANGES, strict=True)}
-    terms = found[ALONE[0]]
+def steps() -> dict[str, dict]:
+    """Return the terms of each step, a dict by its name: the paper's, a single change, and one by one."""
+    step_terms = {PAPER: PAPER_TERMS}
+    step_terms |= {alone: _changed(PAPER_TERMS, name) for alone, name in zip(ALONE, CHANGES, strict=True)}
+    changed_terms = step_terms[ALONE[0]]
     for up_to, name in zip(UP_TO, list(CHANGES)[1:], strict=True):
-        found[up_to] = terms = _changed(terms, name)
-    return found | {TIGHT: {**terms, "privacy": terms["privacy"] | {"bounds": "tight"}}}
+        step_terms[up_to] = changed_terms = _changed(changed_terms, name)
+    return step_terms | {TIGHT: {**changed_terms, "privacy": changed_terms["privacy"] | {"bounds": "tight"}}}
 
 
-def _changed(terms, name):
-    return {section: own | CHANGES[name].get(section, {}) for section, own in terms.items()}
+def _changed(study_terms: dict, name: str) -> dict:
+    return {
+        section: section_terms | CHANGES[name].get(section, {})
+        for section, section_terms in study_terms.items()
+    }
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Measure each step on one cohort, with the same noise where its terms are the same."""
-    known = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
-    known |= {"epsilons": settings["epsilons"]}
+    study_size = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
+    study_size |= {"epsilons": settings["epsilons"]}
     rows, options = [], {"seed": settings["seed"], "key": ("primo_ablations", replicate)}
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
-        for name, terms in steps().items():
+        panel, outcomes = make_cohort(part_name, replicate, settings, files, folder)
+        for name, step_terms in steps().items():
             # BLUP is for rows that keep their mean.
-            methods = [GAUSS, PROJECTED, *["blup"] * (terms["privacy"]["bounds"] != BOUNDS["paper"])]
-            configs = {PAPER: configuration(terms, methods=methods, **known)}
-            found = measure(panel, outcomes, configs=configs, **options)
+            methods = [GAUSS, PROJECTED, *["blup"] * (step_terms["privacy"]["bounds"] != BOUNDS["paper"])]
+            configs = {PAPER: configuration(step_terms, methods=methods, **study_size)}
+            measures = measure(panel, outcomes, configs=configs, **options)
             # Ridge without privacy is the same at each step.
-            own = (row for row in found if row["method"] != NON_PRIVATE or not rows)
-            rows += [row | ({} if row["method"] == NON_PRIVATE else {"terms": name}) for row in own]
+            new_rows = (row for row in measures if row["method"] != NON_PRIVATE or not rows)
+            rows += [row | ({} if row["method"] == NON_PRIVATE else {"terms": name}) for row in new_rows]
     return rows
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 of each method at each step, at the best penalty, at the fixed one and by the evidence."""
     return best_of_path(rows, keeps_fixed=True)
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by step: at the best penalty; where steps begin and end at the fixed one and the others."""
     is_shown = (table["protection"] == "full") | (table["which"] == FIXED)
     is_end = table["terms"].isin([PAPER, UP_TO[-1]]) & is_shown
@@ -88,10 +94,12 @@ def compare(table, settings):
     return by_cell(shown, CELLS, ["terms", "method", "lambda"])
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw R^2 of Gauss at its best penalty as terms change one by one, a panel an epsilon."""
-    own = table[(table["method"] == GAUSS) & (table["protection"] == "full") & (table["which"] == PEEKED)]
-    panels = list(own[own["terms"].isin(ONE_BY_ONE)].groupby("epsilon"))
+    gauss_rows = table[
+        (table["method"] == GAUSS) & (table["protection"] == "full") & (table["which"] == PEEKED)
+    ]
+    panels = list(gauss_rows[gauss_rows["terms"].isin(ONE_BY_ONE)].groupby("epsilon"))
     layout = {"left": 44, "right": 110, "top": 20, "bottom": 84, "ncols": len(panels), "sharey": True}
     figure, (axes,) = new_figure(160 + 170 * len(panels), 250, **layout)
     for axis, (epsilon, panel) in zip(axes, panels, strict=True):
@@ -107,7 +115,7 @@ def draw(table, settings):
     return {"one_by_one": Drawing(figure, "R^2 of ReuseCovGauss as terms change from the paper's to ours.")}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Say what each change brings, in the mean over cells."""
     full = table[(table["protection"] == "full") & table["which"].isin([PEEKED, OWN])]
     r2 = full.groupby(["method", "terms"])["r2"].mean()

@@ -1,5 +1,7 @@
 """PRIMO paper, figures 3 and 4, on real haplotypes and on copies: log MSE ratio against d, l and people."""
 
+import pandas as pd
+
 from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments import primo_haplotypes
 from dpgrs_papers.experiments.frame import Experiment, Verdict
@@ -17,28 +19,28 @@ from dpgrs_papers.experiments.primo_tables import (
 SIZE = ["n_variants", "n_outcomes"]
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the log MSE ratio of each method, at the best penalty, the fixed one and by the evidence."""
     table = best_of_path(rows, keeps_fixed=True)
-    return table.assign(people=[n_copies(part, settings) or PEOPLE for part in table["part"]])
+    return table.assign(people=[n_copies(part_name, settings) or PEOPLE for part_name in table["part"]])
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the log MSE ratio by people, d and l; the paper's numbers are lost."""
     keys = {"people": "n = {:,}", "n_variants": "d = {}", "n_outcomes": "l = {:,}"}
     return by_line(table, keys, value="log_ratio")
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the log MSE ratio against l and d for each number of people, and against this number."""
     drawings = {}
-    for part, own in table.groupby("part", sort=False):
-        drawings |= draw_ratios(own, "ratio" if n_copies(part, settings) is None else part)
+    for part_name, part_rows in table.groupby("part", sort=False):
+        drawings |= draw_ratios(part_rows, "ratio" if n_copies(part_name, settings) is None else part_name)
     table = table[~table["part"].str.startswith(GENERATED)]
     if table["people"].nunique() > 1:
         private = without_fixed(table[table["method"] != NON_PRIVATE])
         most = private[private["n_variants"] == private["n_variants"].max()]
-        panels = {"d = {}, l = {:,}".format(*cell): own for cell, own in most.groupby(SIZE)}
+        panels = {"d = {}, l = {:,}".format(*cell): cell_rows for cell, cell_rows in most.groupby(SIZE)}
         axes = {"x": "people", "xlabel": "people", "y": "log_ratio", "ylabel": "log MSE ratio"}
         figure = draw_lines(panels, **axes, limits=None)
         drawings["people"] = Drawing(
@@ -47,17 +49,17 @@ def draw(table, settings):
     return drawings
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that Gauss is ahead of projection and its ratio grows, as the paper says of large n."""
     gauss, projected = paper_ratios(table)
-    said, is_told = [], []
-    for people, part in sorted({*table[["people", "part"]].itertuples(index=False, name=None)}):
-        words, is_so = judge_ratios(gauss[part], projected[part])
-        made = "people of a generator" if part.startswith(GENERATED) else "copies of people"
-        where = "the real n" if n_copies(part, settings) is None else f"{people:,} {made}"
-        said.append(f"at {where} {words}")
+    comparisons, is_told = [], []
+    for people, part_name in sorted({*table[["people", "part"]].itertuples(index=False, name=None)}):
+        words, is_so = judge_ratios(gauss[part_name], projected[part_name])
+        origin = "people of a generator" if part_name.startswith(GENERATED) else "copies of people"
+        where = "the real n" if n_copies(part_name, settings) is None else f"{people:,} {origin}"
+        comparisons.append(f"at {where} {words}")
         is_told.append(is_so)
-    reason = f"By the paper's terms, each at its best lambda: {'; '.join(said)}."
+    reason = f"By the paper's terms, each at its best lambda: {'; '.join(comparisons)}."
     return (Verdict.REPRODUCED if is_told[-1] else Verdict.WITH_DIFFERENCE), reason
 
 

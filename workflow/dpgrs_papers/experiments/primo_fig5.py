@@ -1,4 +1,6 @@
-"""PRIMO paper, figure 5: outcomes of a two-layer network, beside those of a linear model."""
+"""PRIMO paper, figure 5: outcomes of a two-layer network beside outcomes of a linear model."""
+
+import pandas as pd
 
 from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments import primo_haplotypes
@@ -14,27 +16,31 @@ from dpgrs_papers.experiments.primo_tables import (
 )
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
     return best_of_path(rows, keeps_fixed=True)
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by outcomes and l; the paper's numbers are lost."""
     return by_line(table, {"part": "{}", "n_outcomes": "l = {:,}"})
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw R^2 against l, a panel for each kind of outcomes."""
-    panels = {f"{part} outcomes": own for part, own in without_fixed(table).groupby("part", sort=False)}
+    panels = {
+        f"{part_name} outcomes": part_rows
+        for part_name, part_rows in without_fixed(table).groupby("part", sort=False)
+    }
     axes = {"x": "n_outcomes", "y": "r2", "xlabel": "outcomes l", "ylabel": "R²", "limits": (-0.05, 0.55)}
     return {"r2": Drawing(draw_lines(panels, **axes), "R^2 against the number of outcomes (figure 5).")}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that networks keep the order of Gauss and projection."""
-    said, is_told = judge_order(*paper_ratios(table), ("linear", NETWORK))
-    reason = f"Of Gauss (full) and feature projection by the paper's terms, each at its best lambda, {said}."
+    order_in_words, is_told = judge_order(*paper_ratios(table), ("linear", NETWORK))
+    compared = "Of Gauss (full) and feature projection by the paper's terms, each at its best lambda"
+    reason = f"{compared}, {order_in_words}."
     return (Verdict.REPRODUCED if is_told else Verdict.WITH_DIFFERENCE), reason
 
 

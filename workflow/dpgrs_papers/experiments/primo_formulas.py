@@ -24,25 +24,18 @@ from dpgrs.types import Protection
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the theorems suppose of the data.
+    """The sizes and public bounds that the theorems suppose."""
 
-    Attributes
-    ----------
-    n_rows, n_variants, n_outcomes : int, n, d and l.
-    row_norm : float > 0, public bound R on the norm of a row of X.
-    outcome_bound : float > 0, public bound B on an entry of Y.
-    weights_norm : float > 0, the Frobenius norm of W*: as sqrt(l) for like outcomes. It is private, and so
-        is a penalty that hangs on it: theory alone may take it.
-    """
-
-    n_rows: int
-    n_variants: int
-    n_outcomes: int
-    row_norm: float
-    outcome_bound: float
+    n_rows: int  # n
+    n_variants: int  # d
+    n_outcomes: int  # l
+    row_norm: float  # public bound R on the norm of a row of X
+    outcome_bound: float  # public bound B on an entry of Y
+    # The Frobenius norm of W*: as sqrt(l) for like outcomes. It is private, and so is a penalty that depends
+    # on it: only theory may take it.
     weights_norm: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require_positive(**asdict(self))
 
 
@@ -53,22 +46,12 @@ class Bound(NamedTuple):
     penalty: float
 
 
-def leading_excess(protection, setting, *, epsilon):
+def leading_excess(protection: Protection, setting: Setting, *, epsilon: float) -> float:
     """Return the terms of Table 1 with constant 1 and without logarithms: for exponents, no bound.
 
     - full, ReuseCovGauss: sqrt(d) R ||W*|| (R ||W*||/l + B)/(n epsilon);
     - feature, ReuseCovProj: sqrt(d) R^2 ||W*||^2/(l n epsilon) + d^(1/4) R B ||W*||/sqrt(l n epsilon);
     - label, ReuseCovProj: R B ||W*||/(l^(1/4) sqrt(n epsilon)).
-
-    Parameters
-    ----------
-    protection : Protection, full, feature or label.
-    setting : Setting
-    epsilon : float > 0
-
-    Returns
-    -------
-    float
     """
     _require_positive(epsilon=epsilon)
     noised, d, count = setting.n_rows * epsilon, setting.n_variants, setting.n_outcomes
@@ -86,41 +69,28 @@ def leading_excess(protection, setting, *, epsilon):
     )
 
 
-def gauss_excess(setting, *, gram_sd, cross_sd, chance=0.05):
-    """Bound the excess of ReuseCovGauss (Theorem 1): Gaussian noise alone.
+def gauss_excess(setting: Setting, *, gram_sd: float, cross_sd: float, chance: float = 0.05) -> Bound:
+    """Bound the excess of ReuseCovGauss (Theorem 1): only Gaussian noise.
 
         g = 2 s_G (sqrt(d) + sqrt(ln(4/chance))),    e = s_V (sqrt(d l) + sqrt(2 ln(2/chance)))
 
-    Parameters
-    ----------
-    setting : Setting
-    gram_sd, cross_sd : float > 0, s_G and s_V, standard deviations of the noise on an entry of X'X and X'Y.
-    chance : float in (0, 1), with which the bound may fail.
-
-    Returns
-    -------
-    Bound
+    s_G and s_V are standard deviations of the noise on an entry of X'X and X'Y. The bound may fail with the
+    chance.
     """
     chance = _share(chance, 2)
     return _bound(setting, _gram_error(setting, gram_sd, chance), _cross_error(setting, cross_sd, chance))
 
 
-def projection_error(setting, *, protection, cross_sd, chance=0.05):
+def projection_error(
+    setting: Setting, *, protection: Protection, cross_sd: float, chance: float = 0.05
+) -> float:
     """Bound the squared error of X'Y, all entries together, after its projection (Theorem 2).
 
         2 n R B sqrt(l) s_V (sqrt(m) + sqrt(2 ln(1/chance)))
 
     with m = d points that are moved where Y is public, and m = l where X is. It holds for separate balls and
-    for the joint one. Without a projection the error is d l s_V^2 in the mean.
-
-    Parameters
-    ----------
-    setting, cross_sd, chance : as in `gauss_excess`.
-    protection : Protection, feature or label; elsewhere nothing is public to project by.
-
-    Returns
-    -------
-    float
+    for the joint one. Without a projection the error is d l s_V^2 in the mean. Under full protection nothing
+    is public to project by.
     """
     _require_positive(cross_sd=cross_sd)
     chance = _share(chance, 1)
@@ -135,7 +105,7 @@ def projection_error(setting, *, protection, cross_sd, chance=0.05):
     return 2 * size * cross_sd * (math.sqrt(moved[protection]) + math.sqrt(2 * math.log(1 / chance)))
 
 
-def feature_excess(setting, *, gram_sd, cross_sd, chance=0.05):
+def feature_excess(setting: Setting, *, gram_sd: float, cross_sd: float, chance: float = 0.05) -> Bound:
     """Bound the excess of ReuseCovProj where Y is public (Theorem 3): g of Theorem 1, e^2 of Theorem 2.
 
     Parameters and result as in `gauss_excess`.
@@ -145,7 +115,7 @@ def feature_excess(setting, *, gram_sd, cross_sd, chance=0.05):
     return _bound(setting, _gram_error(setting, gram_sd, chance), math.sqrt(squared))
 
 
-def label_excess(setting, *, cross_sd, chance=0.05):
+def label_excess(setting: Setting, *, cross_sd: float, chance: float = 0.05) -> Bound:
     """Bound the excess of ReuseCovProj where X is public (Theorem 4): g = 0, e^2 of Theorem 2.
 
     Parameters and result as in `gauss_excess`.
@@ -154,18 +124,15 @@ def label_excess(setting, *, cross_sd, chance=0.05):
     return _bound(setting, 0.0, math.sqrt(squared))
 
 
-def sketch_excess(setting, *, n_chosen, gram_sd, cross_sd, chance=0.05):
+def sketch_excess(
+    setting: Setting, *, n_chosen: int, gram_sd: float, cross_sd: float, chance: float = 0.05
+) -> Bound:
     """Bound the excess of ReuseCov with X'X of a sample of rows (Theorem 6).
 
         g = g of Theorem 1 + n R^2 (sqrt(2 L/s) + 2 L/(3 s)),    L = ln(6 d/chance)
 
-    The second term is what a sample of s rows is off, by a matrix Bernstein inequality.
-
-    Parameters
-    ----------
-    setting, cross_sd, chance : as in `gauss_excess`; the bounds on the noise hold with chance/3 each.
-    n_chosen : int, s, rows in the sample.
-    gram_sd : float > 0, on an entry of X'X, scaled up to all rows.
+    The second term is the error of a sample of s rows, by a matrix Bernstein inequality. The noise of X'X is
+    on an entry scaled up to all rows. The bounds on the noise hold with chance/3 each.
     """
     _require_positive(n_chosen=n_chosen)
     chance = _share(chance, 3)
@@ -175,24 +142,24 @@ def sketch_excess(setting, *, n_chosen, gram_sd, cross_sd, chance=0.05):
     return _bound(setting, gram_error, _cross_error(setting, cross_sd, chance))
 
 
-def _gram_error(setting, sd, chance):
+def _gram_error(setting: Setting, sd: float, chance: float) -> float:
     """Bound the spectral norm of symmetric noise; on the diagonal there may be less of it."""
     _require_positive(gram_sd=sd)
     return 2 * sd * (math.sqrt(setting.n_variants) + math.sqrt(math.log(2 / chance)))
 
 
-def _cross_error(setting, sd, chance):
+def _cross_error(setting: Setting, sd: float, chance: float) -> float:
     """Bound the Frobenius norm of independent noise."""
     _require_positive(cross_sd=sd)
     return sd * (math.sqrt(setting.n_variants * setting.n_outcomes) + math.sqrt(2 * math.log(1 / chance)))
 
 
-def _bound(setting, gram_error, cross_error):
+def _bound(setting: Setting, gram_error: float, cross_error: float) -> Bound:
     penalty = 2 * gram_error + cross_error / setting.weights_norm
     return Bound(4 * setting.weights_norm**2 * penalty / (setting.n_rows * setting.n_outcomes), penalty)
 
 
-def _require_positive(**numbers):
+def _require_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not 0 < number < math.inf:
             raise UsageError(
@@ -200,7 +167,7 @@ def _require_positive(**numbers):
             )
 
 
-def _share(chance, n_parts):
+def _share(chance: float, n_parts: int) -> float:
     """Share a chance among bounds that are all to hold."""
     if not 0 < chance < 1:
         raise UsageError("chance-out-of-range", f"`chance` must be between 0 and 1, got {chance}. Take 0.05.")

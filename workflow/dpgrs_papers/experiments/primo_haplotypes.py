@@ -1,9 +1,11 @@
 """What PRIMO's figures on real haplotypes share: variant set, outcomes and split of a replicate."""
 
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.public_random import uniforms
 from dpgrs.study.public_files import save_ld
 from dpgrs.study.public_panel import ld_of_variants
@@ -39,53 +41,66 @@ BEST = (
 )
 
 
-def run_replicate(part, replicate, settings, files, *, terms=TERMS):
+def run_replicate(
+    part_name: str,
+    replicate: int,
+    settings: dict,
+    files: list[Path],
+    *,
+    terms_by_name: dict[str, dict] = TERMS,
+) -> list[dict]:
     """Measure all methods by the terms of the paper and by ours; figures share the cohort of a replicate."""
-    known = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
-    known["epsilons"] = settings["epsilons"]
+    study_size = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
+    study_size["epsilons"] = settings["epsilons"]
     configs = {
-        name: configuration(terms[name], methods=methods, bounds=BOUNDS.get(name, "worst-case"), **known)
+        name: configuration(
+            terms_by_name[name], methods=methods, bounds=BOUNDS.get(name, "worst-case"), **study_size
+        )
         for name, methods in settings["methods"].items()
     }
-    options = {"seed": settings["seed"], "key": ("primo haplotypes", replicate, part)}
+    options = {"seed": settings["seed"], "key": ("primo haplotypes", replicate, part_name)}
     with TemporaryDirectory() as folder:
-        variant_set, outcomes = make_cohort(part, replicate, settings, files, folder)
+        variant_set, outcomes = make_cohort(part_name, replicate, settings, files, folder)
         public = configs.pop(PUBLIC, None)
         rows = measure(variant_set, outcomes, configs=configs, **options)
         # Copies of the same few people are no panel for each other.
-        if public is not None and n_copies(part, settings) is None:
+        if public is not None and n_copies(part_name, settings) is None:
             rows += beside_public(variant_set, outcomes, public, folder, **options)
     return rows
 
 
-def n_copies(part, settings):
+def n_copies(part_name: str, settings: dict) -> int | None:
     """Return how many people of a part are made, as copies or by a generator; None where all are real."""
-    return settings.get("copies", {}).get(part)
+    return settings.get("copies", {}).get(part_name)
 
 
-def beside_public(variant_set, outcomes, config, folder, *, seed, key):
+def beside_public(
+    variant_set: VariantSet, outcomes: Outcomes, config: dict, folder: str, *, seed: int, key: tuple
+) -> list[dict]:
     """Measure methods on half of the people to train on, of whom the other half are a public reference."""
-    drawn = uniforms(seed, variant_set.sample_id, "public panel", *key)
-    is_public = (drawn < PUBLIC_SHARE) & outcomes.is_training[::2]
+    uniform_draws = uniforms(seed, variant_set.sample_id, "public panel", *key)
+    is_public = (uniform_draws < PUBLIC_SHARE) & outcomes.is_training[::2]
     reference = variants_of_people(variant_set, is_public, f"{folder}/reference")
-    own = variants_of_people(variant_set, ~is_public, f"{folder}/own", frequency=reference.frequency)
-    known = resolve(config)
-    terms = {"rows": known.cohort.rows, "factor": known.privacy.genotype_clip}
-    save_ld(f"{folder}/ld.npz", ld_of_variants(reference, known.variants.size, **terms))
+    cohort = variants_of_people(variant_set, ~is_public, f"{folder}/own", frequency=reference.frequency)
+    study = resolve(config)
+    ld_options = {"rows": study.cohort.rows, "factor": study.privacy.genotype_clip}
+    save_ld(f"{folder}/ld.npz", ld_of_variants(reference, study.variants.size, **ld_options))
     is_own = per_row(~is_public, rows=outcomes.rows)
     values = {size: values[:, is_own] for size, values in outcomes.values.items()}
     outcomes = Outcomes(outcomes.names, values, {}, outcomes.is_training[is_own], outcomes.rows)
-    known = {"configs": {PUBLIC: config}, "seed": seed, "key": key, "ld": f"{folder}/ld.npz"}
-    return [row for row in measure(own, outcomes, **known) if row["method"] != NON_PRIVATE]
+    options = {"configs": {PUBLIC: config}, "seed": seed, "key": key, "ld": f"{folder}/ld.npz"}
+    return [row for row in measure(cohort, outcomes, **options) if row["method"] != NON_PRIVATE]
 
 
-def make_cohort(part, replicate, settings, files, folder):
+def make_cohort(
+    part_name: str, replicate: int, settings: dict, files: list[Path], folder: str
+) -> tuple[VariantSet, Outcomes]:
     """Make the variant set of a replicate, of chromosome 1, and simulate its outcomes."""
     key, seed, rows = ("primo haplotypes", replicate), settings["seed"], Rows.HAPLOTYPES
-    known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
-    if part.startswith(GENERATED):
-        known["make_people"] = imitate_store
-    variant_set = make_variants(files, ["1"], folder, seed=seed + replicate, **known)
+    variant_options = {"size": max(settings["sizes"]), "people": n_copies(part_name, settings)}
+    if part_name.startswith(GENERATED):
+        variant_options["make_people"] = imitate_store
+    variant_set = make_variants(files, ["1"], folder, seed=seed + replicate, **variant_options)
     count = max(settings["counts"])
     simulated = SimulatedRows(
         variant_set,
@@ -93,7 +108,7 @@ def make_cohort(part, replicate, settings, files, folder):
         rows=rows,
         n_outcomes=count,
         heritability=settings["heritability"],
-        width=settings["width"] if part == NETWORK else None,
+        width=settings["width"] if part_name == NETWORK else None,
         seed=seed,
         key=key,
     )

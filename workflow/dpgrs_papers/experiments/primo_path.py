@@ -1,5 +1,7 @@
 """R^2 of the PRIMO paper's methods along the path of penalties, which its figures show the best point of."""
 
+import pandas as pd
+
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK
@@ -21,7 +23,7 @@ TICKS = (0.001, 0.1, 10, 1000)
 KEYS = ["part", "method", "protection", *CELLS]
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 at each penalty, of Gauss under full protection, both projections and ridge."""
     table = along_path(rows[rows["which"] == PATH])
     is_projected, is_full = table["method"] == "reusecov-proj", table["protection"].isin(["full", "none"])
@@ -31,19 +33,19 @@ def summarise(rows, settings):
     return table.assign(is_best=is_best.eq(True).to_numpy())
 
 
-def name(method, protection):
+def name(method: str, protection: str) -> str:
     """Name a line, a str."""
     return METHODS[method].label + PROTECTIONS[protection]
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by penalty; the paper has no path."""
     names = [name(*row) for row in table[["method", "protection"]].itertuples(index=False)]
     penalties = [f"{penalty:.3g}" for penalty in table["penalty"]]
     return by_cell(table.assign(line=names, **{"lambda": penalties}), CELLS, ["line", "lambda"])
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw R^2 against lambda, a panel a cell; a ring at the best point, and a line at the fixed one."""
     cells = at_each_epsilon(table).groupby([*CELLS])
     n_rows = table["epsilon"].nunique()
@@ -54,14 +56,14 @@ def draw(table, settings):
     )
     figure.subplots_adjust(hspace=0.3, wspace=0.12)
     lines = {}
-    for axis, (cell, own) in zip(axes.flat, cells, strict=False):
-        for (method, protection), line in own.groupby(["method", "protection"], sort=False):
+    for axis, (cell, cell_rows) in zip(axes.flat, cells, strict=False):
+        for (method, protection), line in cell_rows.groupby(["method", "protection"], sort=False):
             look = METHODS[method].look
             colour = look[0] if look else INK
             line, best = line.sort_values("penalty"), line[line["is_best"]]
             style = "--" if method == NON_PRIVATE else "-" if protection != "label" else ":"
-            (drawn,) = axis.plot(line["penalty"], line["r2"], style, color=colour, linewidth=1)
-            lines[name(method, protection)] = drawn
+            (drawn_line,) = axis.plot(line["penalty"], line["r2"], style, color=colour, linewidth=1)
+            lines[name(method, protection)] = drawn_line
             axis.plot(
                 best["penalty"],
                 best["r2"],
@@ -79,26 +81,26 @@ def draw(table, settings):
     for axis in axes[:, 0]:
         axis.set_ylabel("R²")
     figure.legend(lines.values(), lines, loc="lower center", ncols=2, fontsize=6)
-    said = (
+    caption = (
         f"R^2 along the path, cut at {LOW:g}; marks are the best points (peeked), the line is the fixed one."
     )
-    return {"r2": Drawing(figure, said)}
+    return {"r2": Drawing(figure, caption)}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Say what the fixed penalty costs."""
     private = table[table["method"] != NON_PRIVATE]
-    said = []
-    for (method, protection), own in private.groupby(["method", "protection"], sort=False):
-        best = own[own["is_best"]].set_index([*CELLS])
-        fixed = own[(own["penalty"] / FIXED_PENALTY - 1).abs() < 1e-6].set_index([*CELLS])["r2"]
+    sentences = []
+    for (method, protection), line_rows in private.groupby(["method", "protection"], sort=False):
+        best = line_rows[line_rows["is_best"]].set_index([*CELLS])
+        fixed = line_rows[(line_rows["penalty"] / FIXED_PENALTY - 1).abs() < 1e-6].set_index([*CELLS])["r2"]
         is_lost = (fixed < 0) & (best["r2"] > 0)
-        said.append(
+        sentences.append(
             f"{name(method, protection)}: best at lambda from {best['penalty'].min():.3g} to "
             f"{best['penalty'].max():.3g}, and below 0 at {FIXED_PENALTY:g} in {is_lost.sum()} of "
             f"{len(best)} cells where the best is above"
         )
-    return Verdict.BEYOND, "; ".join(said) + "."
+    return Verdict.BEYOND, "; ".join(sentences) + "."
 
 
 EXPERIMENT = Experiment(

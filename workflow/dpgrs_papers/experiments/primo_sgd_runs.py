@@ -8,9 +8,11 @@ import math
 from dataclasses import asdict
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 
 import pandas as pd
 
+from dpgrs.reporting.rendering import Drawing
 from dpgrs.types import Accounting
 from dpgrs_papers.experiments import primo_haplotypes, primo_mnist, primo_sgd
 from dpgrs_papers.experiments.frame import Experiment, Verdict
@@ -37,58 +39,51 @@ class BatchRequest(SgdRequest):
     """DP-SGD of sampled rows with the noise of steps of all rows, as zCDP has no gain by sampling."""
 
     @cached_property
-    def noise_multiplier(self):
+    def noise_multiplier(self) -> float:
         """The standard deviation of a step's noise, per unit of its sensitivity, a float."""
         return SgdRequest(**asdict(self) | {"sampling_rate": 1.0}).noise_multiplier
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Measure all settings of DP-SGD, and ReuseCov by the paper's terms, on the rows of a figure."""
-    if part == BATCHES:
+    if part_name == BATCHES:
         return run_batches(replicate, settings, files)
-    own = settings[part]
-    terms = sgd_terms(own["sgd"])
-    methods = {"paper": PAPER} | {name: [SGD] for name in terms}
-    own = own | {"seed": settings["seed"], "methods": methods}
-    return MEASURE[part]("linear", replicate, own, files, terms=terms | {"paper": TERMS["paper"]})
+    part_settings = settings[part_name]
+    terms_by_name = sgd_terms(part_settings["sgd"])
+    methods = {"paper": PAPER} | {name: [SGD] for name in terms_by_name}
+    part_settings = part_settings | {"seed": settings["seed"], "methods": methods}
+    return MEASURE[part_name](
+        "linear", replicate, part_settings, files, terms_by_name=terms_by_name | {"paper": TERMS["paper"]}
+    )
 
 
-def run_batches(replicate, settings, files):
+def run_batches(replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Measure all settings of DP-SGD with a tenth of the rows in a step, on the haplotypes of figure 2."""
-    own = settings[HAPLOTYPES] | settings[BATCHES] | {"seed": settings["seed"]}
-    terms = {"accounting": Accounting.PAPER, "request_type": BatchRequest}
+    batch_settings = settings[HAPLOTYPES] | settings[BATCHES] | {"seed": settings["seed"]}
+    options = {"accounting": Accounting.PAPER, "request_type": BatchRequest}
     line = {"method": SGD, "protection": "full", "which": OWN, "penalty": math.nan, "mse": math.nan}
-    line |= {"epsilon": own["epsilons"][0], "n_variants": own["sizes"][0]}
+    line |= {"epsilon": batch_settings["epsilons"][0], "n_variants": batch_settings["sizes"][0]}
     return [
         line | {"terms": f"{BATCHES}: {in_words(row)}", "n_outcomes": row["n_outcomes"], "r2": row["r2"]}
-        for row in primo_sgd.run_replicate("linear", replicate, own, files, **terms)
+        for row in primo_sgd.run_replicate("linear", replicate, batch_settings, files, **options)
     ]
 
 
-def sgd_terms(grids):
-    """Return the terms of a study for each way and setting of DP-SGD.
-
-    Parameters
-    ----------
-    grids : dict of way to a dict of `SETTING`, a list each.
-
-    Returns
-    -------
-    dict of way and setting in words to terms as of `TERMS`.
-    """
-    terms = {}
-    for way, grid in grids.items():
-        accounting, rate = WAYS[way]
+def sgd_terms(grids: dict[str, dict]) -> dict[str, dict]:
+    """Return the terms of a study, as in `TERMS`, for each composition and setting of DP-SGD in words."""
+    terms_by_name = {}
+    for composition, grid in grids.items():
+        accounting, rate = WAYS[composition]
         for setting in product(*(grid[name] for name in SETTING)):
             sgd = dict(zip(SETTING, setting, strict=True))
-            terms[f"{way}: {in_words(sgd)}"] = {
+            terms_by_name[f"{composition}: {in_words(sgd)}"] = {
                 "privacy": {"neighbours": "add-remove", "accounting": [accounting]},
                 "regression": {"sgd": sgd | {"sampling_rate": rate}},
             }
-    return terms
+    return terms_by_name
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the best setting of each way, and ReuseCov and ridge regression at the best penalty."""
     table = best_of_path(rows)
     table["setting"] = ""
@@ -99,7 +94,7 @@ def summarise(rows, settings):
     return pd.concat([table[~is_sgd], best.assign(which=PEEKED)], ignore_index=True)
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by l; the paper's numbers are lost."""
     lines = with_lines(table)
     words = "DP-SGD, " + lines["terms"].map(WORDS) + ", tuned (peeked)"
@@ -107,31 +102,32 @@ def compare(table, settings):
     return by_cell(lines, {"n_outcomes": "l = {:,}"}, ["part", "line"])
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw nothing: the figures of these rows are those of `primo_fig2` and `primo_mnist`."""
     return {}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold DP-SGD to be behind projection beyond one outcome on haplotypes, and ahead at one on MNIST."""
     r2 = {
-        line: own.set_index("n_outcomes")["r2"].sort_index()
-        for line, own in table.groupby(["part", "terms", "method", "protection"], sort=False)
+        line: line_rows.set_index("n_outcomes")["r2"].sort_index()
+        for line, line_rows in table.groupby(["part", "terms", "method", "protection"], sort=False)
     }
-    said = [
-        f"{part}, {WORDS[way]}: {', '.join(f'{value:.3f} at l = {count}' for count, value in sgd.items())}"
-        for (part, way, method, _), sgd in r2.items()
+    tuned_scores = [
+        f"{part_name}, {WORDS[composition]}: "
+        + ", ".join(f"{score:.3f} at l = {count}" for count, score in sgd.items())
+        for (part_name, composition, method, _), sgd in r2.items()
         if method == SGD
     ]
     is_told = []
-    for part, way in ((HAPLOTYPES, RUNS), (BATCHES, BATCHES)):
+    for part_name, composition in ((HAPLOTYPES, RUNS), (BATCHES, BATCHES)):
         projected = r2[HAPLOTYPES, "paper", "reusecov-proj", "feature"]
-        if (part, way, SGD, "full") in r2:
-            is_told.append((r2[part, way, SGD, "full"] < projected).iloc[1:].all())
+        if (part_name, composition, SGD, "full") in r2:
+            is_told.append((r2[part_name, composition, SGD, "full"] < projected).iloc[1:].all())
     if (MNIST, RUNS, SGD, "full") in r2:
         lead = r2[MNIST, RUNS, SGD, "full"] - r2[MNIST, "paper", "reusecov-gauss", "full"]
         is_told.append(lead.iloc[0] > 0 and lead.iloc[-1] < lead.iloc[0])
-    reason = f"R^2 of DP-SGD, tuned: {'; '.join(said)}."
+    reason = f"R^2 of DP-SGD, tuned: {'; '.join(tuned_scores)}."
     return (Verdict.REPRODUCED if all(is_told) else Verdict.WITH_DIFFERENCE), reason
 
 

@@ -1,10 +1,13 @@
-"""What PRIMO's figures share: lines and figures, what is said of them, and panel and outcomes of a table."""
+"""Parts that PRIMO's figures share: lines, figures, verdicts, and the rows of a table."""
 
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from dpgrs.errors import UsageError
@@ -54,21 +57,25 @@ MARKS = {"full": "o", "feature": "s", "label": "^", "none": None}
 
 
 class Columns(NamedTuple):
-    """Columns of a table and what is public of them.
+    """Columns of a table and their public ranges."""
 
-    Attributes
-    ----------
-    values : (n_rows, n_columns) float64
-    low, high, centre : (n_columns,) float64, public: between which values lie, and a guess of their mean.
-    """
-
-    values: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    centre: np.ndarray
+    values: np.ndarray  # (n_rows, n_columns) float64
+    low: np.ndarray  # (n_columns,) float64, public
+    high: np.ndarray  # (n_columns,) float64, public
+    centre: np.ndarray  # (n_columns,) float64, a public guess of the means
 
 
-def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None, terms=TERMS):
+def run_table(
+    columns: Columns,
+    make_outcomes: Callable,
+    *,
+    sizes: list[int],
+    counts: list[int],
+    settings: dict,
+    key: tuple,
+    is_training: np.ndarray | None = None,
+    terms_by_name: dict[str, dict] = TERMS,
+) -> list[dict]:
     """Measure all methods of a plan on one table."""
     for method in chain.from_iterable(settings["methods"].values()):
         if method not in ranged_methods():
@@ -79,69 +86,82 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
     table = RealTable.numbered("replicate", names, columns.values)
     if is_training is None:
         is_training = split_rows(table.row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
-    known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
-    known |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
+    study_size = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
+    study_size |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
     configs = {
-        name: configuration(terms[name], methods=own, **known) for name, own in settings["methods"].items()
+        name: configuration(terms_by_name[name], methods=method_names, **study_size)
+        for name, method_names in settings["methods"].items()
     }
     with variants_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
-        values = {size: make_outcomes(panel, size) for size in sizes}
+        outcomes_by_size = {size: make_outcomes(panel, size) for size in sizes}
         names = tuple(simulated_names(max(counts)))
-        outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)
+        outcomes = Outcomes(names, outcomes_by_size, {}, is_training, Rows.PEOPLE)
         return measure(panel, outcomes, configs=configs, seed=seed, key=key)
 
 
-def label(terms, method, protection, which):
+def label(terms_name: str, method: str, protection: str, which: str) -> str:
     """Name a line of a figure, a str."""
     words = [METHODS[method].label + PROTECTIONS[protection], RULES[which]]
     if method == NON_PRIVATE:
         words.append("not private")
     else:
-        words.append(WORDS.get(terms, ""))
+        words.append(WORDS.get(terms_name, ""))
     return ", ".join(filter(None, words))
 
 
-def with_lines(table):
+def with_lines(table: pd.DataFrame) -> pd.DataFrame:
     """Add the column `line`, the name of each row's line."""
     return table.assign(line=[label(*row) for row in table[NAMES].itertuples(index=False)])
 
 
-def wide(table, keys, *, value="r2"):
+def wide(table: pd.DataFrame, keys: dict[str, str], *, value: str = "r2") -> pd.DataFrame:
     """Return a column a line, a row for each value of keys; ridge without privacy is at each epsilon."""
     table = at_each_epsilon(with_lines(table))
-    found = table.pivot_table(index=list(keys), columns="line", values=value, sort=False).reset_index()
-    return found.rename(columns=keys).rename_axis(columns=None)
+    wide_table = table.pivot_table(index=list(keys), columns="line", values=value, sort=False).reset_index()
+    return wide_table.rename(columns=keys).rename_axis(columns=None)
 
 
-def by_line(table, keys, *, value="r2"):
+def by_line(table: pd.DataFrame, keys: dict[str, str], *, value: str = "r2") -> pd.DataFrame:
     """Return a row a line, and a column a cell; parameters as in `by_cell`."""
     return by_cell(with_lines(table), keys, ["line"], value=value)
 
 
-def by_cell(table, keys, names, *, value="r2"):
+def by_cell(
+    table: pd.DataFrame, keys: dict[str, str], names: list[str], *, value: str = "r2"
+) -> pd.DataFrame:
     """Return a column for each cell."""
     table = at_each_epsilon(table).sort_values(list(keys), kind="stable")
     cells = [table[key].map(name.format) for key, name in keys.items()]
     table = table.assign(cell=cells[0].str.cat(cells[1:], sep=", "))
-    found = table.pivot_table(index=names, columns="cell", values=value, sort=False)
-    return found.reset_index().rename_axis(columns=None)
+    wide_table = table.pivot_table(index=names, columns="cell", values=value, sort=False)
+    return wide_table.reset_index().rename_axis(columns=None)
 
 
-def at_each_epsilon(table):
-    """Repeat what is not private for each epsilon."""
+def at_each_epsilon(table: pd.DataFrame) -> pd.DataFrame:
+    """Repeat the rows without privacy for each epsilon."""
     is_private = table["epsilon"].notna()
-    others = table[~is_private]
+    non_private = table[~is_private]
     epsilons = table.loc[is_private, "epsilon"].unique()
-    return pd.concat([table[is_private], *(others.assign(epsilon=epsilon) for epsilon in epsilons)])
+    return pd.concat([table[is_private], *(non_private.assign(epsilon=epsilon) for epsilon in epsilons)])
 
 
-def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
+def draw_lines(
+    panels: dict[str, pd.DataFrame],
+    *,
+    x: str,
+    y: str,
+    xlabel: str,
+    ylabel: str,
+    limits: tuple[float, float] | None,
+    yscale: str = "linear",
+) -> Figure:
     """Draw the lines of several tables side by side, against a logarithmic axis.
 
     Gauss by the evidence under the paper's terms is left to the table: lines are many.
     """
     panels = {
-        title: own[(own["terms"] != "paper") | (own["which"] != EVIDENCE)] for title, own in panels.items()
+        title: panel_rows[(panel_rows["terms"] != "paper") | (panel_rows["which"] != EVIDENCE)]
+        for title, panel_rows in panels.items()
     }
     n_columns = 1 if len(panels) < WIDE else 2
     n_lines = len(pd.concat(panels.values())[NAMES].drop_duplicates())
@@ -153,20 +173,20 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     figure, (axes,) = new_figure(left + 14 + 180 * len(panels), 168 + bottom, **layout)
     lines = {}
     for axis, (title, table) in zip(axes, panels.items(), strict=True):
-        for (terms, method, protection, which), own in table.groupby(NAMES, sort=False):
-            look, own = METHODS[method].look, own.sort_values(x)
-            (lines[label(terms, method, protection, which)],) = axis.plot(
-                own[x],
-                own[y],
-                linestyle=STYLES_OF_RULES.get(which, STYLES[terms]),
+        for (terms_name, method, protection, which), line_rows in table.groupby(NAMES, sort=False):
+            look, line_rows = METHODS[method].look, line_rows.sort_values(x)
+            (lines[label(terms_name, method, protection, which)],) = axis.plot(
+                line_rows[x],
+                line_rows[y],
+                linestyle=STYLES_OF_RULES.get(which, STYLES[terms_name]),
                 color=look[0] if look else INK,
                 marker=MARKS[protection],
                 markersize=3,
-                linewidth=LINE_WIDTHS.get(terms, 1),
+                linewidth=LINE_WIDTHS.get(terms_name, 1),
             )
         axis.set(xscale="log", yscale=yscale, title=title, xlabel=xlabel)
-        if len(seen := table[x].unique()) <= FEW:
-            axis.set_xticks(seen)
+        if len(x_values := table[x].unique()) <= FEW:
+            axis.set_xticks(x_values)
         with_plain_numbers(axis)
     if limits is not None:
         axes[0].set_ylim(*limits)
@@ -175,19 +195,19 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     return figure
 
 
-def with_plain_numbers(axis):
-    """Write numbers at an axis as they are, in place of powers, and none between the ticks."""
+def with_plain_numbers(axis: Axes) -> None:
+    """Write numbers at an axis as they are, not as powers, and none between the ticks."""
     for ruler in (axis.xaxis, axis.yaxis):
-        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        ruler.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,g}"))
     axis.xaxis.set_minor_locator(NullLocator())
 
 
-def without_fixed(table):
+def without_fixed(table: pd.DataFrame) -> pd.DataFrame:
     """Leave out the fixed penalty, which is far off the scale of the best."""
     return table[table["which"] != FIXED]
 
 
-def draw_ratios(table, name):
+def draw_ratios(table: pd.DataFrame, name: str) -> dict[str, Drawing]:
     """Draw the log MSE ratio against l and against d, a dict of `Drawing` by the name and the axis.
 
     The fixed penalty is left to the table.
@@ -199,13 +219,13 @@ def draw_ratios(table, name):
         ("n_outcomes", "outcomes l", "n_variants", "d"),
         ("n_variants", "columns d", "n_outcomes", "l"),
     ):
-        panels = {f"{of_panel} = {value}": own for value, own in private.groupby(other)}
+        panels = {f"{of_panel} = {size}": panel_rows for size, panel_rows in private.groupby(other)}
         figure = draw_lines(panels, x=x, xlabel=xlabel, **ratios)
         drawings[f"{name}_{xlabel[-1]}"] = Drawing(figure, f"Log MSE ratio against {xlabel} (figure 4).")
     return drawings
 
 
-def paper_ratios(table):
+def paper_ratios(table: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """Return the log MSE ratios by the paper's terms, each at its best penalty."""
     peeked = table[(table["terms"] == "paper") & (table["which"] == PEEKED)]
     lines = peeked.assign(line=peeked["method"] + " " + peeked["protection"])
@@ -213,21 +233,23 @@ def paper_ratios(table):
     return ratio["reusecov-gauss full"], ratio["reusecov-proj feature"]
 
 
-def judge_order(gauss, projected, parts):
+def judge_order(gauss: pd.Series, projected: pd.Series, part_names: Sequence[str]) -> tuple[str, bool]:
     """Hold that the same of Gauss and projection is ahead in both parts."""
-    both = pd.DataFrame({part: (projected < gauss)[part] for part in parts}).dropna()
-    is_kept = both[parts[0]] == both[parts[1]]
-    said = f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
-    return said, bool(is_kept.mean() >= KEPT)
+    both = pd.DataFrame({part_name: (projected < gauss)[part_name] for part_name in part_names}).dropna()
+    is_kept = both[part_names[0]] == both[part_names[1]]
+    order_in_words = (
+        f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
+    )
+    return order_in_words, bool(is_kept.mean() >= KEPT)
 
 
-def judge_ratios(gauss, projected):
+def judge_ratios(gauss: pd.Series, projected: pd.Series) -> tuple[str, bool]:
     """Hold that Gauss is not behind projection, and that its ratio grows with l."""
     is_ahead, grown = gauss <= projected, gauss.unstack("n_outcomes")
     is_growing = bool((np.diff(grown, axis=1) > 0).all())
-    said = (
+    ratios_in_words = (
         f"Gauss under full protection is not behind feature projection in {is_ahead.sum()} of "
         f"{len(is_ahead)} cells, and its log MSE ratio {'grows' if is_growing else 'does not grow'} with l "
         f"at every d, to {grown.to_numpy().max():.3f}"
     )
-    return said, bool(is_ahead.all()) and is_growing
+    return ratios_in_words, bool(is_ahead.all()) and is_growing

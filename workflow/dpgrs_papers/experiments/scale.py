@@ -1,9 +1,11 @@
 """How time and memory of a study grow with people, variants and outcomes, and what larger ones would take."""
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.optimize import nnls
 
 from dpgrs.reporting.rendering import Drawing
@@ -44,17 +46,17 @@ SHARDED = ("compute_statistics",)
 LEAST = 0.5
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the least seconds of all replicates, since other work only adds to them, and the most memory."""
     keys = ["kind", "part", *AXES, "rule"]
     # Where a replicate has no rows, its columns have no type.
     rows = rows.astype(dict.fromkeys(AXES, int))
-    found = rows.groupby(keys, sort=False).agg({"seconds": "min", "used": "max", "asked": "max"})
-    return found.reset_index()
+    grouped = rows.groupby(keys, sort=False).agg({"seconds": "min", "used": "max", "asked": "max"})
+    return grouped.reset_index()
 
 
 class Model(NamedTuple):
-    """Seconds of a rule: those of the start of each job, and constants of the products by which it grows."""
+    """Seconds of a rule: the start of each job, and a constant for each product of sizes."""
 
     kind: str
     rule: str
@@ -62,56 +64,54 @@ class Model(NamedTuple):
     constants: np.ndarray
 
     @classmethod
-    def of(cls, table, kind, rule):
+    def of(cls, table: pd.DataFrame, kind: str, rule: str) -> "Model":
         """Fit the seconds in a table of one rule, least squares of relative errors, no constant below 0."""
         seconds, sizes = table["seconds"].to_numpy(), [table[axis] for axis in AXES]
         design = np.column_stack([_n_starts(rule, *sizes), _products(TERMS[kind][rule], *sizes)])
         (start, *constants), _ = nnls(design / seconds[:, np.newaxis], np.ones(len(table)))
         return cls(kind, rule, start, np.array(constants))
 
-    def seconds(self, *size):
+    def seconds(self, *size: Any) -> Any:
         """Return the seconds of people, variants and outcomes, numbers or arrays."""
         return self.starts(*size) + self.growth(*size)
 
-    def starts(self, *size):
+    def starts(self, *size: Any) -> Any:
         """Return the seconds that all jobs take to start."""
         return self.start * _n_starts(self.rule, *size)
 
-    def growth(self, *size):
+    def growth(self, *size: Any) -> Any:
         """Return the seconds beyond these."""
         return _products(TERMS[self.kind][self.rule], *size) @ self.constants
 
 
-def _n_starts(rule, *size):
+def _n_starts(rule: str, *size: Any) -> np.ndarray:
     """Return the jobs that grow with the size."""
     sizes = np.array(size).T
     if rule not in SHARDED:
         return np.ones(sizes.shape[:-1])
-    n_shards = [Shape(resolve(study_of(*map(int, one)))).n_shards for one in sizes.reshape(-1, 3)]
+    n_shards = [
+        Shape(resolve(study_of(*map(int, study_size)))).n_shards for study_size in sizes.reshape(-1, 3)
+    ]
     return np.reshape(n_shards, sizes.shape[:-1])
 
 
-def _products(terms, *size):
+def _products(powers: Sequence[tuple[int, int, int]], *size: Any) -> np.ndarray:
     sizes = np.array(size, dtype=float).T
-    return np.stack([np.prod(sizes ** np.array(term), axis=-1) for term in terms], axis=-1)
+    return np.stack([np.prod(sizes ** np.array(power), axis=-1) for power in powers], axis=-1)
 
 
-def exponents(own, model):
+def exponents(rule_rows: pd.DataFrame, model: Model) -> dict[str, tuple[float, float]]:
     """Compare how seconds beyond the start grow with the model, a line through the logs along each axis.
 
-    Parameters
-    ----------
-    own : DataFrame, of one rule.
-    model : Model
-
-    Returns
-    -------
-    dict of axis to (measured, modelled) exponents; without axes along which nothing was varied, or too short.
+    Exponents are measured and modelled; axes along which nothing was varied, or that are too short, have
+    none.
     """
-    found = {}
+    exponent_pairs = {}
     for axis in AXES:
-        others = [name for name in AXES if name != axis]
-        groups = [part.sort_values(axis) for _, part in own.groupby(others) if part[axis].nunique() > 1]
+        other_axes = [name for name in AXES if name != axis]
+        groups = [
+            group.sort_values(axis) for _, group in rule_rows.groupby(other_axes) if group[axis].nunique() > 1
+        ]
         if not groups:
             continue
         line = max(groups, key=len)
@@ -120,69 +120,73 @@ def exponents(own, model):
         is_long = (both >= LEAST).all(axis=0)
         if np.count_nonzero(is_long) > 1:
             slopes, _ = np.polyfit(np.log(line[axis][is_long]), np.log(both[:, is_long]).T, 1)
-            found[axis] = tuple(slopes)
-    return found
+            exponent_pairs[axis] = tuple(slopes)
+    return exponent_pairs
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return, by kind of study and rule, exponents, a size that no model was fitted to, and a biobank's."""
     return pd.DataFrame(list(_numbers(table, settings)))
 
 
-def _numbers(table, settings):
-    for (kind, rule), own in _by_rule(table):
-        is_check = own["part"] == settings["check"][kind]
-        model, row = Model.of(own[~is_check], kind, rule), {"study": kind, "rule": rule}
-        found = exponents(own[~is_check], model)
+def _numbers(table: pd.DataFrame, settings: dict) -> Iterator[dict]:
+    for (kind, rule), rule_rows in _by_rule(table):
+        is_check = rule_rows["part"] == settings["check"][kind]
+        model, row = Model.of(rule_rows[~is_check], kind, rule), {"study": kind, "rule": rule}
+        fitted = exponents(rule_rows[~is_check], model)
         for axis in AXES:
-            row[f"exponent of {axis}"] = "{:.2f} ({:.2f})".format(*found[axis]) if axis in found else ""
-        for one in own[is_check].itertuples():
-            size = [getattr(one, axis) for axis in AXES]
+            row[f"exponent of {axis}"] = "{:.2f} ({:.2f})".format(*fitted[axis]) if axis in fitted else ""
+        for check_row in rule_rows[is_check].itertuples():
+            size = [getattr(check_row, axis) for axis in AXES]
             row |= {
                 "size": _in_words(size),
-                "s": f"{one.seconds:.0f}",
+                "s": f"{check_row.seconds:.0f}",
                 "modelled": f"{model.seconds(*size):.0f}",
             }
-            row |= {"MB": f"{one.used:.0f}", "asked": f"{one.asked:.0f}"}
+            row |= {"MB": f"{check_row.used:.0f}", "asked": f"{check_row.asked:.0f}"}
         target = settings["target"][kind]
         row |= {
             "biobank": _in_words(target),
-            "biobank, s": f"{Model.of(own, kind, rule).seconds(*target):.0f}",
+            "biobank, s": f"{Model.of(rule_rows, kind, rule).seconds(*target):.0f}",
         }
         yield row
 
 
-def _by_rule(table):
+def _by_rule(table: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield kind and rule, and the rows of it, in the order of a study."""
-    for kind, terms in TERMS.items():
-        for rule in terms:
-            own = table[(table["kind"] == kind) & (table["rule"] == rule)]
-            if len(own):
-                yield (kind, rule), own
+    for kind, powers_by_rule in TERMS.items():
+        for rule in powers_by_rule:
+            rule_rows = table[(table["kind"] == kind) & (table["rule"] == rule)]
+            if len(rule_rows):
+                yield (kind, rule), rule_rows
 
 
-def _in_words(size):
-    return " x ".join(f"{value:,}" for value in size)
+def _in_words(size: Sequence[int]) -> str:
+    return " x ".join(f"{number:,}" for number in size)
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw seconds against each axis, the others as in the smallest size that varies it, for each kind."""
     return {
         f"scale_{kind}": Drawing(
-            _figure(own, TERMS[kind]),
+            _figure(kind_rows, TERMS[kind]),
             f"Seconds of a core against people, variants and outcomes, of studies of {kind}.",
         )
-        for kind, own in table.groupby("kind", sort=False)
+        for kind, kind_rows in table.groupby("kind", sort=False)
     }
 
 
-def _figure(table, rules):
+def _figure(table: pd.DataFrame, rules: Sequence[str]) -> Figure:
     figure, (axes,) = new_figure(600, 190, left=44, right=10, top=20, bottom=74, ncols=3, sharey=True)
     for axis, name in zip(axes, AXES, strict=True):
-        others = [one for one in AXES if one != name]
+        other_axes = [axis_name for axis_name in AXES if axis_name != name]
         for colour, rule in zip(PALETTE, rules, strict=False):
-            own = table[table["rule"] == rule]
-            groups = [part.sort_values(name) for _, part in own.groupby(others) if part[name].nunique() > 1]
+            rule_rows = table[table["rule"] == rule]
+            groups = [
+                group.sort_values(name)
+                for _, group in rule_rows.groupby(other_axes)
+                if group[name].nunique() > 1
+            ]
             if groups:
                 line = max(groups, key=len)
                 axis.plot(line[name], line["seconds"], color=colour, marker="o", markersize=3, label=rule)
@@ -194,21 +198,21 @@ def _figure(table, rules):
     return figure
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Say how far the model is from the sizes that it was not fitted to, and what took too much memory."""
     ratios = []
-    for (kind, rule), own in _by_rule(table):
-        is_check = own["part"] == settings["check"][kind]
-        for one in own[is_check].itertuples():
-            model = Model.of(own[~is_check], kind, rule)
-            ratios.append(model.seconds(*(getattr(one, axis) for axis in AXES)) / one.seconds)
+    for (kind, rule), rule_rows in _by_rule(table):
+        is_check = rule_rows["part"] == settings["check"][kind]
+        for check_row in rule_rows[is_check].itertuples():
+            model = Model.of(rule_rows[~is_check], kind, rule)
+            ratios.append(model.seconds(*(getattr(check_row, axis) for axis in AXES)) / check_row.seconds)
     lacking = int((table["used"] > table["asked"]).sum())
-    said = f"{lacking} of {len(table)} rules took more memory than they ask for"
+    sentence = f"{lacking} of {len(table)} rules took more memory than they ask for"
     if ratios:
-        said += (
+        sentence += (
             f"; of the largest studies the models have {min(ratios):.2f} to {max(ratios):.2f} of the seconds"
         )
-    return Verdict.BEYOND, f"{said}."
+    return Verdict.BEYOND, f"{sentence}."
 
 
 EXPERIMENT = Experiment(

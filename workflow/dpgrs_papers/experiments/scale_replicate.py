@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -20,12 +21,12 @@ STUDY = "scale"
 METHODS = {"sums": ("ridge", "reusecov-gauss", "blup"), "choices": ("k-blup",)}
 # As Snakemake's benchmarks count memory.
 MIB = 2**20 / 10**6
-# Simulated people whom more are copied from, bases of which so many variants pass all filters, and those of a
-# chromosome at most.
+# Simulated people, of whom larger cohorts are copies; bases for each variant that passes all filters; and the
+# fewest and the most bases of a chromosome.
 SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES, MOST_BASES = 500, 600, 100_000, 10_000_000
 
 
-def study_of(people, variants, outcomes, *, kind="sums"):
+def study_of(people: int, variants: int, outcomes: int, *, kind: str = "sums") -> dict:
     """Return the configuration of a study: haplotypes as rows, tight bounds, one replicate."""
     length = max(LEAST_BASES, BASES_A_VARIANT * variants)
     n_chromosomes = -(-length // MOST_BASES)
@@ -34,29 +35,25 @@ def study_of(people, variants, outcomes, *, kind="sums"):
     if people > SOURCE_PEOPLE:
         cohort["copies"] = {"people": people}
     privacy = {"protection": "full", "bounds": "tight", "epsilon": [5]}
-    own = {
+    sections = {
         "variants": {"size": variants},
         "outcomes": {"count": outcomes},
         "privacy": privacy,
         "replicates": 1,
     }
-    return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | own
+    return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | sections
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Run the study of a part up to the measures of its replicate, one job at a time; a row for each rule.
 
-    The parts that models are held against take as long as all others, so only their first replicate runs.
-
-    Returns
-    -------
-    list of dict with kind, people, variants, outcomes, rule, seconds of all its jobs, used and asked: the
-    most MB of a job, NaN where none was long enough to be looked at.
+    Parts that check the models take as long as all others, so only their first replicate runs. Memory, used
+    and asked for, is the most MB of a job, NaN if none was long enough to be measured.
     """
-    if replicate > 1 and part in settings["check"].values():
+    if replicate > 1 and part_name in settings["check"].values():
         return []
-    kind = next(kind for kind, sizes in settings["sizes"].items() if part in sizes)
-    size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][kind][part], strict=True))
+    kind = next(kind for kind, sizes in settings["sizes"].items() if part_name in sizes)
+    size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][kind][part_name], strict=True))
     config = study_of(**size, kind=kind) | {"seed": settings["seed"] + replicate}
     with TemporaryDirectory() as folder:
         Path(folder, "study.json").write_text(json.dumps(config), encoding="utf-8")
@@ -72,7 +69,7 @@ def run_replicate(part, replicate, settings, files):
         process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if process.returncode:
             raise DpgrsError(
-                "study-failed", f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}"
+                "study-failed", f"The study of `{part_name}` must end, but failed:\n{process.stdout[-2000:]}"
             )
         return [
             {"kind": kind} | size | row
@@ -80,26 +77,26 @@ def run_replicate(part, replicate, settings, files):
         ]
 
 
-def jobs_in(folder, config):
+def jobs_in(folder: Path, config: dict) -> Iterator[dict]:
     """Yield what the jobs of each rule took and asked for."""
     shape = Shape(resolve(config))
     paths = {}
     for path in sorted(folder.rglob("*.tsv")):
         paths.setdefault(path.relative_to(folder).parts[0].removesuffix(".tsv"), []).append(path)
-    for rule, own in paths.items():
+    for rule, rule_paths in paths.items():
         verb = rule.replace("_", "-")
         if verb not in NEEDS:
             continue
-        took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in own])
-        asked = resources_of(verb, shape)["mem_mb"](_wildcards(rule, own), threads=1, attempt=1)
+        took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in rule_paths])
+        requested_mb = resources_of(verb, shape)["mem_mb"](_wildcards(rule, rule_paths), threads=1, attempt=1)
         yield {
             "rule": rule,
             "seconds": took["s"].sum(),
             "used": took["max_rss"].max() * MIB,
-            "asked": asked,
+            "asked": requested_mb,
         }
 
 
-def _wildcards(rule, paths):
+def _wildcards(rule: str, paths: list[Path]) -> SimpleNamespace:
     """Return wildcards of a rule's jobs: a draw's benchmarks are named by replicate and mechanism."""
     return SimpleNamespace(mechanism=paths[0].stem.partition(".")[2] if rule == "draw" else None)

@@ -1,6 +1,7 @@
 """Tukey paper, figure 2, left: how far models are from an unsafe set, and how many pass."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
 from dpgrs_papers.types import DepthCheck
 
 STEP = 2.0**-40
-# Of each check: its test, and whether it is as published, which is not private as claimed.
+# The test of each check, and whether it is as published, which is not private as claimed.
 CHECKS = {
     "tight": (DepthCheck.TIGHT, False),
     "original": (DepthCheck.ORIGINAL, False),
@@ -29,17 +30,17 @@ PAPER, OURS = "equal groups of d + 1 rows", "random groups of 2d rows"
 HEURISTIC = 1000
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Find safe steps of models of the paper's synthetic data; a part is a number of coefficients, as d11."""
-    d, rows = int(part[1:]), []
+    d, rows = int(part_name[1:]), []
     for groups in (PAPER, OURS):
         for n_models in settings["models"]:
-            rng = generator(settings["seed"], "tukey check", part, replicate, groups, n_models)
+            rng = generator(settings["seed"], "tukey check", part_name, replicate, groups, n_models)
             per_model = d + 1 if groups == PAPER else 2 * d
             X, y = synthetic_rows(rng, n_models * per_model, d)
-            own = np.arange(len(y)) // per_model
-            own = own if groups == PAPER else rng.integers(n_models, size=len(y))
-            regions = DepthRegions(models_on_grid(fit_models(X, y, own, n_models=n_models), STEP))
+            group_of_row = np.arange(len(y)) // per_model
+            group_of_row = group_of_row if groups == PAPER else rng.integers(n_models, size=len(y))
+            regions = DepthRegions(models_on_grid(fit_models(X, y, group_of_row, n_models=n_models), STEP))
             for check in CHECKS:
                 step = safe_step(regions, check)
                 chance = chance_of_passing(step, is_published=CHECKS[check][1])
@@ -48,7 +49,7 @@ def run_replicate(part, replicate, settings, files):
     return rows
 
 
-def safe_step(regions, check):
+def safe_step(regions: DepthRegions, check: str) -> int:
     """Return k* of a check of `CHECKS`, an int."""
     test, is_published = CHECKS[check]
     rate, limit = safety_terms(BUDGET, DELTA)
@@ -58,7 +59,7 @@ def safe_step(regions, check):
     return largest_safe_step(regions, rate=rate, limit=limit, check=test)
 
 
-def chance_of_passing(step, *, is_published):
+def chance_of_passing(step: int, *, is_published: bool) -> float:
     """Return the probability that a safe step passes with its noise, a float."""
     if is_published:
         gap = math.log(1 / (2 * DELTA)) / BUDGET - step
@@ -66,14 +67,14 @@ def chance_of_passing(step, *, is_published):
     return whole_tail(math.floor(smallest_passing(BUDGET, DELTA)) + 1 - step, epsilon=BUDGET)
 
 
-def whole_tail(least, *, epsilon):
+def whole_tail(least: int, *, epsilon: float) -> float:
     """Return P[X >= least] of discrete Laplace noise of scale 1/epsilon, a float."""
     # e^(-epsilon x)/(1 + e^-epsilon) for x >= 1.
     tail = math.exp(-epsilon * max(least, 1 - least)) / (1 + math.exp(-epsilon))
     return tail if least >= 1 else 1 - tail
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return medians of the lower bound on the distance, k* + 1, and means of the chance to pass."""
     by = rows.groupby(["part", "groups", "models", "check"], sort=False)
     table = by.agg(
@@ -83,15 +84,15 @@ def summarise(rows, settings):
     return table
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the fewest models of which every run passes nine times of ten, and what 1,000 models do."""
     rows = []
-    for (d, groups), own in table.groupby(["d", "groups"], sort=False):
+    for (d, groups), cell_rows in table.groupby(["d", "groups"], sort=False):
         row = {"d": str(d), "groups": groups}
-        for check, one in own.groupby("check", sort=False):
-            enough = one.loc[one["passes"] >= 0.9, "models"]
-            row[f"models, {check}"] = str(enough.min()) if len(enough) else f"> {one['models'].max()}"
-        of_these = own[own["models"] == HEURISTIC].set_index("check")
+        for check, check_rows in cell_rows.groupby("check", sort=False):
+            enough = check_rows.loc[check_rows["passes"] >= 0.9, "models"]
+            row[f"models, {check}"] = str(enough.min()) if len(enough) else f"> {check_rows['models'].max()}"
+        of_these = cell_rows[cell_rows["models"] == HEURISTIC].set_index("check")
         row |= {f"distance of 1,000, {check}": of_these["distance"].get(check) for check in DepthCheck}
         rows.append(
             row | {f"passes of 1,000, {check}": of_these["passes"].get(check) for check in DepthCheck}
@@ -99,16 +100,18 @@ def compare(table, settings):
     return pd.DataFrame(rows)
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the paper's figure: the distance against the number of models, a line for each d."""
     figure, (axes,) = new_figure(560, 250, left=44, right=10, top=22, bottom=76, ncols=2, sharey=True)
     colours = (*PALETTE, INK, MUTED)
     for axis, groups in zip(axes, (PAPER, OURS), strict=True):
         for colour, d in zip(colours, dict.fromkeys(table["d"]), strict=False):
             for check, line in (("tight", "-"), ("original", "--")):
-                own = table[(table["d"] == d) & (table["groups"] == groups) & (table["check"] == check)]
+                line_rows = table[(table["d"] == d) & (table["groups"] == groups) & (table["check"] == check)]
                 label = f"d = {d}, {check}"
-                axis.plot(own["models"], own["distance"], line, color=colour, linewidth=1, label=label)
+                axis.plot(
+                    line_rows["models"], line_rows["distance"], line, color=colour, linewidth=1, label=label
+                )
         axis.axhline(
             smallest_passing(BUDGET, DELTA), color=INK, linewidth=0.6, linestyle=":", label="threshold"
         )
@@ -119,16 +122,19 @@ def draw(table, settings):
     return {"distance": Drawing(figure, words)}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that more coefficients need more models, and that 1,000 of them pass by the original check."""
-    own = table[(table["groups"] == PAPER) & (table["check"] == "original")]
-    fewest = own[own["passes"] >= 0.9].groupby("d")["models"].min()
+    paper_rows = table[(table["groups"] == PAPER) & (table["check"] == "original")]
+    fewest = paper_rows[paper_rows["passes"] >= 0.9].groupby("d")["models"].min()
     passing = table[(table["check"] == "original") & (table["models"] == HEURISTIC)]
-    found = {groups: one.loc[one["passes"] >= 0.9, "d"].max() for groups, one in passing.groupby("groups")}
-    said = "; ".join(f"{groups}: up to d = {d:.0f}" for groups, d in found.items())
+    largest_d = {
+        groups: group_rows.loc[group_rows["passes"] >= 0.9, "d"].max()
+        for groups, group_rows in passing.groupby("groups")
+    }
+    ranges_in_words = "; ".join(f"{groups}: up to d = {d:.0f}" for groups, d in largest_d.items())
     reason = (
         "More coefficients need more models, as in the paper, whose numbers are lost in our copy. 1,000 "
-        f"models, as it advises, pass the original check in nine runs of ten or more ({said})."
+        f"models, as it advises, pass the original check in nine runs of ten or more ({ranges_in_words})."
     )
     is_rising = fewest.is_monotonic_increasing and fewest.index.is_monotonic_increasing and len(fewest) > 1
     return (Verdict.REPRODUCED if is_rising else Verdict.WITH_DIFFERENCE), reason

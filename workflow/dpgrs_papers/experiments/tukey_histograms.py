@@ -1,5 +1,7 @@
 """Tukey paper, section 7.7: histograms of the coefficients of least squares on many parts of the rows."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
@@ -10,7 +12,7 @@ from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, PALETTE
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.plots import new_figure
-from dpgrs_papers.experiments.tukey_data import read_part
+from dpgrs_papers.experiments.tukey_data import read_dataset
 from dpgrs_papers.methods.tukey_models import fit_models
 
 MOST_MODELS, N_BINS = 2000, 50
@@ -19,80 +21,77 @@ QUARTILE, REACH = 0.6745, 8
 SHOWN = "synthetic", "california", "diamonds-ranked"
 
 
-def run_replicate(part, replicate, settings, files):
+def run_replicate(dataset: str, replicate: int, settings: dict, files: list[Path]) -> list[dict]:
     """Fit models on equal parts of the rows, and describe and count each coefficient."""
-    rng = generator(settings["seed"], "tukey histograms", part, replicate)
-    X, y = read_part(part, files, rng)
+    rng = generator(settings["seed"], "tukey histograms", dataset, replicate)
+    X, y = read_dataset(dataset, files, rng)
     n_models = min(MOST_MODELS, len(y) // X.shape[1])
     size = len(y) // n_models
     order = rng.permutation(len(y))[: size * n_models]
     models = fit_models(X[order], y[order], np.arange(len(order)) // size, n_models=n_models)
     rows = []
-    for number, values in enumerate(models.T, start=1):
+    for number, coefficients in enumerate(models.T, start=1):
         keys = {"coefficient": number, "models": n_models, "rows_per_coefficient": size / X.shape[1]}
         # A level of a label that is in few parts is 0 in the others.
-        keys["zeros"] = np.mean(np.abs(values) < 1e-9)
-        rows += [keys | row for row in describe(values)]
+        keys["zeros"] = np.mean(np.abs(coefficients) < 1e-9)
+        rows += [keys | row for row in describe(coefficients)]
     return rows
 
 
-def describe(values):
-    """Return how far values are from normal, and the counts of a histogram, as rows of a bin each.
-
-    Parameters
-    ----------
-    values : (n_models,) float64, not all equal.
-    """
-    middle, (low, high) = np.median(values), np.quantile(values, (0.25, 0.75))
-    width = (high - low) / (2 * QUARTILE) or values.std()
-    told = {
-        "widths_of_sd": values.std() / width,
-        "distance": distance_to_normal((values - values.mean()) / values.std()),
-        "robust_distance": distance_to_normal((values - middle) / width),
-        "skew": (values.mean() - middle) / values.std(),
+def describe(coefficients: np.ndarray) -> list[dict]:
+    """Return how far coefficients, not all equal, are from normal, and a row for each bin's count."""
+    middle, (low, high) = np.median(coefficients), np.quantile(coefficients, (0.25, 0.75))
+    width = (high - low) / (2 * QUARTILE) or coefficients.std()
+    description = {
+        "widths_of_sd": coefficients.std() / width,
+        "distance": distance_to_normal((coefficients - coefficients.mean()) / coefficients.std()),
+        "robust_distance": distance_to_normal((coefficients - middle) / width),
+        "skew": (coefficients.mean() - middle) / coefficients.std(),
     }
     ends = np.linspace(-REACH, REACH, N_BINS + 1)
-    counts, _ = np.histogram((values - middle) / width, ends)
-    return [told | {"left": left, "count": count} for left, count in zip(ends, counts, strict=False)]
+    counts, _ = np.histogram((coefficients - middle) / width, ends)
+    return [description | {"left": left, "count": count} for left, count in zip(ends, counts, strict=False)]
 
 
-def distance_to_normal(values):
+def distance_to_normal(values: np.ndarray) -> float:
     """Return the largest gap between the distribution of values and the standard normal one, in [0, 1]."""
     expected, n = ndtr(np.sort(values)), len(values)
     steps = np.arange(n)
     return max((expected - steps / n).max(), ((steps + 1) / n - expected).max())
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return the rows as they are."""
     return rows
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return, for each set, means over its coefficients; the paper prints no number."""
     rows = []
-    for part, own in table.drop_duplicates(["part", "replicate", "coefficient"]).groupby("part", sort=False):
-        row = {"set": part, "models": str(own["models"].iloc[0])}
-        row["rows for each coefficient"] = own["rows_per_coefficient"].iloc[0]
-        row["distance to the normal of the same mean and sd"] = own["distance"].median()
-        row["of the same median and quartiles"] = own["robust_distance"].median()
-        row["sd over that of the middle half"] = own["widths_of_sd"].median()
-        row["(mean - median)/sd, largest"] = own["skew"].abs().max()
-        rows.append(row | {"models with a coefficient of 0, largest": own["zeros"].max()})
+    for dataset, dataset_rows in table.drop_duplicates(["part", "replicate", "coefficient"]).groupby(
+        "part", sort=False
+    ):
+        row = {"set": dataset, "models": str(dataset_rows["models"].iloc[0])}
+        row["rows for each coefficient"] = dataset_rows["rows_per_coefficient"].iloc[0]
+        row["distance to the normal of the same mean and sd"] = dataset_rows["distance"].median()
+        row["of the same median and quartiles"] = dataset_rows["robust_distance"].median()
+        row["sd over that of the middle half"] = dataset_rows["widths_of_sd"].median()
+        row["(mean - median)/sd, largest"] = dataset_rows["skew"].abs().max()
+        rows.append(row | {"models with a coefficient of 0, largest": dataset_rows["zeros"].max()})
     return pd.DataFrame(rows)
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the histograms of the paper's sets, each with the normal curve of its median and quartiles."""
     return {
-        part: _draw_part(table[(table["part"] == part) & (table["replicate"] == 1)])
-        for part in SHOWN
-        if (table["part"] == part).any()
+        dataset: _draw_part(table[(table["part"] == dataset) & (table["replicate"] == 1)])
+        for dataset in SHOWN
+        if (table["part"] == dataset).any()
     }
 
 
-def _draw_part(own):
-    numbers = list(dict.fromkeys(own["coefficient"]))
+def _draw_part(dataset_rows: pd.DataFrame) -> Drawing:
+    numbers = list(dict.fromkeys(dataset_rows["coefficient"]))
     n_rows = -(-len(numbers) // 6)
     figure, axes = new_figure(
         540, 70 * n_rows + 30, left=10, right=10, top=20, bottom=30, nrows=n_rows, ncols=6
@@ -100,20 +99,22 @@ def _draw_part(own):
     figure.subplots_adjust(hspace=0.6)
     x = np.linspace(-REACH, REACH, 81)
     for axis, number in zip(axes.flat, numbers, strict=False):
-        one = own[own["coefficient"] == number]
+        coefficient_rows = dataset_rows[dataset_rows["coefficient"] == number]
         step = 2 * REACH / N_BINS
-        axis.stairs(one["count"], [*one["left"], REACH], color=PALETTE[0], fill=True)
-        axis.plot(x, one["models"].iloc[0] * step * norm.pdf(x), color=INK, linewidth=0.8)
+        axis.stairs(
+            coefficient_rows["count"], [*coefficient_rows["left"], REACH], color=PALETTE[0], fill=True
+        )
+        axis.plot(x, coefficient_rows["models"].iloc[0] * step * norm.pdf(x), color=INK, linewidth=0.8)
         axis.set(title="intercept" if number == numbers[-1] else f"coefficient {number}", yticks=[])
     for axis in axes.flat[len(numbers) :]:
         axis.set_visible(False)
     words = (
         "Coefficients of the models, in normal standard deviations from their median, and the normal curve."
     )
-    return Drawing(figure, f"{own['part'].iloc[0]}. {words}")
+    return Drawing(figure, f"{dataset_rows['part'].iloc[0]}. {words}")
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold that models are concentrated and symmetric, and say how far from normal their tails are."""
     numbers = compare(table, settings)
     fit, tails = numbers["of the same median and quartiles"], numbers["sd over that of the middle half"]

@@ -25,7 +25,7 @@ PAPER = {
 }
 
 
-def summarise(rows, settings):
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return medians and quartiles over replicates; no model counts as worse than any other."""
     by = rows.groupby(["part", "n", "d", "method", "models"], sort=False)
     released = by["is_released"].mean()
@@ -33,22 +33,22 @@ def summarise(rows, settings):
     for name in ("r2_training", "r2_test"):
         quartiles = by[name].quantile([0.25, 0.5, 0.75], interpolation="nearest").unstack()
         for share, label in ((0.25, "low"), (0.5, "median"), (0.75, "high")):
-            found = quartiles[share].reindex(released.index)
-            table[f"{name}_{label}"] = found.replace(-np.inf, np.nan).to_numpy()
+            r2 = quartiles[share].reindex(released.index)
+            table[f"{name}_{label}"] = r2.replace(-np.inf, np.nan).to_numpy()
     return table
 
 
-def compare(table, settings):
+def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return medians at the fewest models of which all runs passed, the paper's choice, beside its own."""
     rows = []
-    for part, own in table.groupby("part", sort=False):
-        row = {"set": part, "n x d": f"{own['n'].iloc[0]:,} x {own['d'].iloc[0]}"}
+    for dataset, dataset_rows in table.groupby("part", sort=False):
+        row = {"set": dataset, "n x d": f"{dataset_rows['n'].iloc[0]:,} x {dataset_rows['d'].iloc[0]}"}
         for label, method, paper in _COLUMNS:
-            chosen = chosen_row(own, method)
+            chosen = chosen_row(dataset_rows, method)
             if method in (OURS, PUBLISHED):
                 row[f"{label}, models"] = "none" if chosen is None else str(chosen["models"])
             if paper is not None:
-                row[f"{label}, paper"] = PAPER.get(part, (np.nan,) * 3)[paper]
+                row[f"{label}, paper"] = PAPER.get(dataset, (np.nan,) * 3)[paper]
             for name in ("training", "test"):
                 row[f"{label}, {name}"] = np.nan if chosen is None else chosen[f"r2_{name}_median"]
         rows.append(row)
@@ -65,16 +65,16 @@ _COLUMNS = (
 )
 
 
-def chosen_row(own, method):
+def chosen_row(dataset_rows: pd.DataFrame, method: str) -> pd.Series | None:
     """Return the row of a method with the fewest models of which all runs passed, or None."""
-    found = own[(own["method"] == method) & (own["released"] == 1)]
-    return None if found.empty else found.loc[found["models"].idxmin()]
+    candidates = dataset_rows[(dataset_rows["method"] == method) & (dataset_rows["released"] == 1)]
+    return None if candidates.empty else candidates.loc[candidates["models"].idxmin()]
 
 
-def draw(table, settings):
+def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw R^2 against the number of models, in-sample as in the paper and on test rows."""
-    parts = list(dict.fromkeys(table["part"]))
-    n_rows = -(-len(parts) // 4)
+    datasets = list(dict.fromkeys(table["part"]))
+    n_rows = -(-len(datasets) // 4)
     figure, axes = new_figure(
         560, 118 * n_rows + 60, left=30, right=8, top=20, bottom=56, nrows=n_rows, ncols=4
     )
@@ -84,41 +84,50 @@ def draw(table, settings):
         (OURS, "r2_test", PALETTE[0], "--"),
         (PUBLISHED, "r2_training", PALETTE[1], "-"),
     )
-    for axis, part in zip(axes.flat, parts, strict=False):
-        own = table[table["part"] == part]
+    for axis, dataset in zip(axes.flat, datasets, strict=False):
+        dataset_rows = table[table["part"] == dataset]
         for method, name, colour, line in looks:
-            one = own[own["method"] == method]
+            method_rows = dataset_rows[dataset_rows["method"] == method]
             label = f"{method}, {name.removeprefix('r2_')} rows"
-            axis.plot(one["models"], one[f"{name}_median"], line, color=colour, linewidth=1, label=label)
+            axis.plot(
+                method_rows["models"],
+                method_rows[f"{name}_median"],
+                line,
+                color=colour,
+                linewidth=1,
+                label=label,
+            )
             if name == "r2_training":
-                ends = one[f"{name}_low"], one[f"{name}_high"]
-                axis.fill_between(one["models"], *ends, color=colour, alpha=0.2, linewidth=0)
+                ends = method_rows[f"{name}_low"], method_rows[f"{name}_high"]
+                axis.fill_between(method_rows["models"], *ends, color=colour, alpha=0.2, linewidth=0)
         for method, colour, line in zip(OTHERS, (INK, MUTED, PALETTE[2]), ("-.", ":", ":"), strict=True):
-            value = own.loc[own["method"] == method, "r2_training_median"].iloc[0]
-            axis.axhline(value, color=colour, linestyle=line, linewidth=0.8, label=method)
-        axis.set(title=part, ylim=(-1, 1.05), xlabel="models m")
-    for axis in axes.flat[len(parts) :]:
+            r2 = dataset_rows.loc[dataset_rows["method"] == method, "r2_training_median"].iloc[0]
+            axis.axhline(r2, color=colour, linestyle=line, linewidth=0.8, label=method)
+        axis.set(title=dataset, ylim=(-1, 1.05), xlabel="models m")
+    for axis in axes.flat[len(datasets) :]:
         axis.set_visible(False)
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=7)
     return {"r2": Drawing(figure, "R^2 against the number of models (figure 2, middle, and section 7.6).")}
 
 
-def judge(table, settings):
+def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
     """Hold least squares on the paper's sets to its numbers, and Tukey's place between the others."""
     numbers = compare(table, settings).set_index("set")
-    known = [part for part in PAPER if part in numbers.index]
-    gaps = [abs(numbers.loc[part, "least squares, training"] - PAPER[part][0]) for part in known]
-    own = numbers.loc[known, ["Tukey, training", "AdaSSP, training"]]
-    is_above = own["Tukey, training"] > own["AdaSSP, training"]
-    said = ", ".join(f"{part} {value:.3f}" for part, value in own["Tukey, training"].items())
+    paper_datasets = [dataset for dataset in PAPER if dataset in numbers.index]
+    gaps = [
+        abs(numbers.loc[dataset, "least squares, training"] - PAPER[dataset][0]) for dataset in paper_datasets
+    ]
+    training_r2 = numbers.loc[paper_datasets, ["Tukey, training", "AdaSSP, training"]]
+    is_above = training_r2["Tukey, training"] > training_r2["AdaSSP, training"]
+    r2_in_words = ", ".join(f"{dataset} {r2:.3f}" for dataset, r2 in training_r2["Tukey, training"].items())
     published = ", ".join(
-        f"{part} {value:.3f}" for part, value in numbers.loc[known, "as published, training"].items()
+        f"{dataset} {r2:.3f}" for dataset, r2 in numbers.loc[paper_datasets, "as published, training"].items()
     )
     reason = (
         f"Least squares is within {max(gaps):.3f} of the paper on its sets that are at hand. Tukey gives "
-        f"{said} on the training rows; the published recipe, not private as claimed, {published}. Tukey is "
-        f"above AdaSSP on {is_above.sum()} of {len(known)} of the paper's sets. Five of its sets are not at "
-        f"hand."
+        f"{r2_in_words} on the training rows; the published recipe, not private as claimed, {published}. "
+        f"Tukey is above AdaSSP on {is_above.sum()} of {len(paper_datasets)} of the paper's sets. Five of "
+        f"its sets are not at hand."
     )
     is_same = max(gaps) < 0.01 and is_above.all()
     return (Verdict.REPRODUCED if is_same else Verdict.WITH_DIFFERENCE), reason

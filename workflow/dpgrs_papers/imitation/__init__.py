@@ -1,1 +1,1 @@
-"""People that a generative network makes, trained on those of a store."""
+"""People from a generative network, which is trained on the people of a store."""

@@ -1,50 +1,47 @@
-"""Many people from few: haplotypes by a generator that is trained on those of a store, window by window.
+"""Many people from few: a generator is trained on the haplotypes of a store, window by window.
 
-A window is some variants that follow each other on a chromosome. Its generator is given random numbers, a
-population, and alleles of the last common variants before: in training those of the source, later those that
-were made. So linkage across a seam is learned as far back as these reach. An allele is 1 where its generator
-gives more than a threshold of variant and population, by which the frequency of the source is kept.
+A window is some variants that follow each other on a chromosome. Its generator gets random numbers, a
+population, and alleles of the last common variants before: in training from the source, later from the made
+haplotypes. Linkage across a seam is therefore learned as far back as these reach. An allele is 1 if its
+generator gives more than a threshold of variant and population, which keeps the frequency of the source.
 
-No stretch is copied, yet all is learned from people, without noise: what is made is as private as the source.
+No stretch is copied, yet all is learned from people, without noise: the output is as private as the source.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from numpy.random import Generator
 
 from dpgrs.errors import DpgrsError, require_domains
 from dpgrs.genotypes.bits import WORD_BITS, bit_counts, pack, unpack, word_count
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import generator
-from dpgrs.simulation.resampling import derived_attributes, population_groups
+from dpgrs.simulation.resampling import Population, derived_attributes, population_groups
 from dpgrs.threads import map_in_threads
-from dpgrs_papers.imitation.adversaries import N_LATENT, STRETCH, library, log_odds, train
+from dpgrs_papers.imitation.adversaries import N_LATENT, STRETCH, Layers, library, log_odds, train
 
-# Of what is made from one stream, a multiple of `WORD_BITS`: number of cores changes nothing.
+# Haplotypes from one stream, a multiple of `WORD_BITS`: the number of cores changes nothing.
 HAPLOTYPES = 2**13
 # Variants whose rarer allele is at least so frequent are given to the next windows.
 COMMON = 0.05
-# Outputs by which thresholds are set, at least.
+# The fewest outputs that set a threshold.
 CALIBRATION = 2**14
 
 
 @dataclass(frozen=True)
 class ImitationModel:
-    """Windows, and how long their generators are trained.
+    """Windows, and how long their generators are trained."""
 
-    Attributes
-    ----------
-    window : int >= 1, variants of a window.
-    overlap : int >= 0, common variants before a window that its generator is given.
-    steps : int, a positive multiple of 100, of training.
-    """
+    window: int = 256  # variants of a window
+    overlap: int = 64  # common variants before a window that its generator is given
+    steps: int = 2000  # of training, a multiple of `STRETCH`
 
-    window: int = 256
-    overlap: int = 64
-    steps: int = 2000
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_domains(
             self,
             ("window", "at least 1", self.window >= 1),
@@ -53,31 +50,23 @@ class ImitationModel:
         )
 
 
-def imitate_store(source, output, *, people, seed, populations=None, model=None, n_threads=2, tell=None):
-    """Write a store of people that a generator made, and say of which populations they are.
+def imitate_store(
+    source: Path | str,
+    output: Path | str,
+    *,
+    people: int,
+    seed: int,
+    populations: Path | str | None = None,
+    model: ImitationModel | None = None,
+    n_threads: int = 2,
+    tell: Callable | None = None,
+) -> pd.DataFrame:
+    """Write a store of people that a generator made, and return the table of their populations.
 
-    Parameters
-    ----------
-    source : path of a store of phased haplotypes, all of whose alleles are known.
-    output : path of the new store; none is left behind on an error.
-    people : int >= 1, how many; populations have the same shares as in the source.
-    seed : int, public. Same arguments, machine and versions of libraries, same bytes.
-    populations : path of a table of the source's samples; None takes them for one population.
-    model : ImitationModel
-    n_threads : int; they change no byte.
-    tell : function that is called with the number of variants after each window.
-
-    Returns
-    -------
-    data frame of sample and population.
-
-    Raises
-    ------
-    UsageError
-        With fewer people than populations, or arguments out of range.
-    DpgrsError
-        If the source has dosages or unknown alleles, a file is not what it should be, or the libraries of the
-        extra `gan` are not installed.
+    The source holds phased haplotypes, all of whose alleles are known. Populations, a path of a table of its
+    samples, keep their shares; None takes one population. No file is left behind on an error. The same
+    arguments, machine and versions of libraries give the same bytes, on any number of threads. `tell` is
+    called with the number of variants after each window.
     """
     store, model = HaplotypeStore.open(source), model or ImitationModel()
     if store.has_dosages or store.missing(slice(0, 0)) is not None:
@@ -97,52 +86,33 @@ def imitate_store(source, output, *, people, seed, populations=None, model=None,
             for window, trained in zip(
                 together, map_in_threads(imitation.train, together, n_threads=n_threads), strict=True
             ):
-                made = imitation.make(window, trained, before, n_threads=n_threads)
-                writer.append(store.variants.iloc[window.rows], made)
-                common = unpack(made[window.common - window.rows.start], 2 * people).T
-                before = np.concatenate([window.given(before), common], axis=1)
+                packed = imitation.make(window, trained, before, n_threads=n_threads)
+                writer.append(store.variants.iloc[window.rows], packed)
+                common = unpack(packed[window.common - window.rows.start], 2 * people).T
+                before = np.concatenate([window.condition_alleles(before), common], axis=1)
                 if tell is not None:
                     tell(window.rows.stop - window.rows.start)
-        terms = {"seed": seed, "people": people, **asdict(model), "versions": library().versions}
-        writer.attributes.update(derived_attributes(store, "imitated", terms))
+        origin = {"seed": seed, "people": people, **asdict(model), "versions": library().versions}
+        writer.attributes.update(derived_attributes(store, "imitated", origin))
     return table
 
 
 @dataclass(frozen=True)
 class Window:
-    """Variants that are made together.
-
-    Attributes
-    ----------
-    contig : str
-    rows : slice of the variants.
-    before : (n_given,) int, common variants before them on the same contig, the last ones.
-    common : (n_common,) int, those of its own.
-    """
+    """Variants that are made together."""
 
     contig: str
-    rows: slice
-    before: np.ndarray
-    common: np.ndarray
+    rows: slice  # of the variants
+    before: np.ndarray  # (n_given,) int, the last common variants before them on the contig
+    common: np.ndarray  # (n_common,) int, its own common variants
 
-    def given(self, before):
-        """Return of the alleles of all common variants so far those that are given: (n_new, n_given)."""
+    def condition_alleles(self, before: np.ndarray) -> np.ndarray:
+        """Return the alleles of the condition, of those of all common variants before."""
         return before[:, before.shape[1] - len(self.before) :]
 
 
-def windows_of(contigs, is_common, model):
-    """Cut variants into windows, none of which has variants of two contigs.
-
-    Parameters
-    ----------
-    contigs : (n_variants,) of str, each contig's together.
-    is_common : (n_variants,) bool, which ones later windows may be given.
-    model : ImitationModel
-
-    Returns
-    -------
-    list of Window
-    """
+def windows_of(contigs: Sequence[str], is_common: np.ndarray, model: ImitationModel) -> list[Window]:
+    """Cut variants into windows, none of which has variants of two contigs; each contig's stand together."""
     contigs, common = np.asarray(contigs, dtype=str), np.flatnonzero(is_common)
     edges = [0, *(np.flatnonzero(contigs[1:] != contigs[:-1]) + 1).tolist(), len(contigs)]
     windows = []
@@ -157,28 +127,15 @@ def windows_of(contigs, is_common, model):
 
 @dataclass(frozen=True)
 class Imitation:
-    """Generators of a store's windows.
+    """Generators of a store's windows."""
 
-    Attributes
-    ----------
-    stream : tuple, a public seed and the key of what is drawn by it.
-    store : HaplotypeStore
-    groups : list of Population
-    model : ImitationModel
-    """
-
-    stream: tuple
+    stream: tuple  # a public seed, and the key of its draws
     store: HaplotypeStore
-    groups: list
+    groups: list[Population]
     model: ImitationModel
 
-    def train(self, window):
-        """Train a window's generator.
-
-        Returns
-        -------
-        layers of the generator, and thresholds (n_populations, n_variants) float32.
-        """
+    def train(self, window: Window) -> tuple[Layers, np.ndarray]:
+        """Train a window's generator; return layers, and thresholds (n_populations, n_variants) float32."""
         draws = generator(*self.stream, window.contig, window.rows.start, "train")
         alleles = self._alleles(window.rows)
         padding = ((0, 0), (0, self.model.window - alleles.shape[1]))
@@ -200,42 +157,35 @@ class Imitation:
             ]
         )
 
-    def make(self, window, trained, before, *, n_threads):
-        """Make a window of the new haplotypes.
+    def make(
+        self, window: Window, trained: tuple[Layers, np.ndarray], before: np.ndarray, *, n_threads: int
+    ) -> np.ndarray:
+        """Make a window of the new haplotypes, (n_variants, n_words) uint64, by its trained generator.
 
-        Parameters
-        ----------
-        window : Window
-        trained : what `train` returned.
-        before : (n_new, at least n_given) uint8, alleles of common variants that were made before it.
-        n_threads : int
-
-        Returns
-        -------
-        (n_variants, n_words) uint64
+        Alleles before it are (n_new, n_common) uint8, of all common variants up to this window.
         """
         layers, least = trained
-        n_new, before = len(before), window.given(before)
+        n_new, before = len(before), window.condition_alleles(before)
         population = np.repeat(
             np.arange(len(self.groups)), [group.copies.stop - group.copies.start for group in self.groups]
         )
-        made = np.zeros((least.shape[1], word_count(n_new)), dtype=np.uint64)
+        packed = np.zeros((least.shape[1], word_count(n_new)), dtype=np.uint64)
 
-        def fill(start):
+        def fill(start: int) -> None:
             block = slice(start, min(start + HAPLOTYPES, n_new))
             draws = generator(*self.stream, window.contig, window.rows.start, start)
-            own = population[block]
-            odds = self._log_odds(draws, layers, self._conditions(before[block], own))
+            populations = population[block]
+            odds = self._log_odds(draws, layers, self._conditions(before[block], populations))
             words = slice(start // WORD_BITS, word_count(block.stop))
-            made[:, words] = pack((odds[:, : least.shape[1]] >= least[own]).T)
+            packed[:, words] = pack((odds[:, : least.shape[1]] >= least[populations]).T)
 
         map_in_threads(fill, range(0, n_new, HAPLOTYPES), n_threads=n_threads)
-        return made
+        return packed
 
-    def _alleles(self, rows):
+    def _alleles(self, rows: slice | np.ndarray) -> np.ndarray:
         return unpack(self.store.haplotypes(rows), self.store.n_haplotypes).T
 
-    def _conditions(self, before, population):
+    def _conditions(self, before: np.ndarray, population: np.ndarray) -> np.ndarray:
         """Return (n_haplotypes, overlap + n_populations) float32."""
         n_haplotypes, n_given = before.shape
         conditions = np.zeros((n_haplotypes, self.model.overlap + len(self.groups)), dtype=np.float32)
@@ -243,29 +193,22 @@ class Imitation:
         conditions[np.arange(n_haplotypes), self.model.overlap + population] = 1
         return conditions
 
-    def _log_odds(self, draws, layers, conditions):
+    def _log_odds(self, draws: Generator, layers: Layers, conditions: np.ndarray) -> np.ndarray:
         latent = draws.standard_normal((len(conditions), N_LATENT), dtype=np.float32)
         return log_odds(layers, latent, conditions)
 
 
-def _common(store):
+def _common(store: HaplotypeStore) -> np.ndarray:
     """Return which variants are common: (n_variants,) bool."""
-    ones = np.concatenate([bit_counts(store.haplotypes(rows)) for rows in store.chunks()])
-    frequency = ones / store.n_haplotypes
+    allele_counts = np.concatenate([bit_counts(store.haplotypes(rows)) for rows in store.chunks()])
+    frequency = allele_counts / store.n_haplotypes
     return np.minimum(frequency, 1 - frequency) >= COMMON
 
 
-def thresholds(odds, frequency):
+def thresholds(odds: np.ndarray, frequency: np.ndarray) -> np.ndarray:
     """Return the outputs from which on an allele is 1, so that frequencies are kept.
 
-    Parameters
-    ----------
-    odds : (n_outputs, n_variants) float32
-    frequency : (n_variants,) in [0, 1].
-
-    Returns
-    -------
-    (n_variants,) float32, infinite where no allele is to be 1.
+    They are (n_variants,) float32, infinite where no allele is to be 1; odds are (n_outputs, n_variants).
 
     Examples
     --------
@@ -274,5 +217,5 @@ def thresholds(odds, frequency):
     """
     ordered = np.concatenate([np.sort(odds, axis=0), np.full((1, odds.shape[1]), np.inf, dtype=odds.dtype)])
     least = np.rint((1 - frequency) * len(odds)).astype(np.intp)
-    # Whoever is beyond all outputs that were seen has the allele, too, where everybody has it.
+    # If everybody has an allele, so does a new person whose output is below all others.
     return np.where(frequency == 1, -np.inf, np.take_along_axis(ordered, least[None], axis=0)[0])

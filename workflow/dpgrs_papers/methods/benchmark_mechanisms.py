@@ -1,4 +1,4 @@
-"""Mechanisms of benchmarks alone: samples that are not secret, or statistics too many to be kept."""
+"""Mechanisms only of benchmarks: samples that are not secret, or statistics too many to be kept."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -26,7 +26,7 @@ NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger know
 
 
 class FittedSeparately(WholeFits):
-    """Naive's fits: a benchmark keeps them in place of an X'X for each outcome, budget and variant set."""
+    """Naive's fits: a benchmark keeps them instead of an X'X for each outcome, budget and variant set."""
 
     name = "naive-fits"
     draws, reads = NO_PARTS, ("regression.lambda",)
@@ -49,9 +49,9 @@ class FittedSeparately(WholeFits):
     ) -> DrawnFits:
         options, is_row_centred = options | {"request": request}, request.coding == Coding.ROW_CENTRED
         # One outcome's X'X at a time: all of them may not fit into memory.
-        drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
-        terms = {"penalty": penalty, "origin": origin, "is_row_centred": is_row_centred}
-        fit = fit_separately(_noting(drawn, events), **terms)
+        statistics, events = private_separate_statistics(gram, cross, n_rows, **options), []
+        fit_options = {"penalty": penalty, "origin": origin, "is_row_centred": is_row_centred}
+        fit = fit_separately(_noting(statistics, events), **fit_options)
         # Ridge is linear in X'Y.
         return DrawnFits(fit if slopes is None else fit.times(1 / slopes), tuple(events))
 
@@ -68,8 +68,8 @@ class SgdFits(WholeFits):
         return request
 
     def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
-        known = {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
-        return known | {"descent": settings.regression.sgd.as_dict()}
+        inputs = {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
+        return inputs | {"descent": settings.regression.sgd.as_dict()}
 
     def draw(
         self,
@@ -80,16 +80,16 @@ class SgdFits(WholeFits):
         outcome_names: Sequence[str],
         descent: dict,
     ) -> DrawnFits:
-        X, terms = data.training_rows, SgdRequest(**asdict(request), **descent)
+        X, sgd_request = data.training_rows, SgdRequest(**asdict(request), **descent)
         Y = grid_outcomes(data.Y[: len(outcome_names), data.is_training], bound=request.outcome_bound)
-        n_units = len(X) // terms.rows_per_unit
+        n_units = len(X) // sgd_request.rows_per_unit
 
         def sample(step: int) -> np.ndarray:
-            return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
+            return noise.poisson_sample(n_units, name=f"step {step}", probability=sgd_request.sampling_rate)
 
-        options = {"request": terms, "noise": noise, "sample": sample, "outcome_names": outcome_names}
-        found = private_sgd(X, Y, row_step=data.row_step, **options)
-        return DrawnFits(found.fit, found.events)
+        options = {"request": sgd_request, "noise": noise, "sample": sample, "outcome_names": outcome_names}
+        sgd_fit = private_sgd(X, Y, row_step=data.row_step, **options)
+        return DrawnFits(sgd_fit.fit, sgd_fit.events)
 
 
 class SketchedStatistics(OwnStatistics):
@@ -105,8 +105,11 @@ class SketchedStatistics(OwnStatistics):
             del exact[name]
         is_clipped = request.coding == Coding.FREQUENCY
         frequency = data.frequency(request.n_variants) if is_clipped else None
-        own = {"data": data.rows(request.n_variants).in_memory, "share": settings.regression.sketch_share}
-        return exact | own | {"frequency": frequency}
+        sample_inputs = {
+            "data": data.rows(request.n_variants).in_memory,
+            "share": settings.regression.sketch_share,
+        }
+        return exact | sample_inputs | {"frequency": frequency}
 
     def draw(
         self,
@@ -121,18 +124,20 @@ class SketchedStatistics(OwnStatistics):
         **options: Any,
     ) -> "NoisyStatistics":
         n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
-        terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
-        drawn = private_sketch(
+        sketch_request = SketchRequest(
+            **asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units))
+        )
+        noisy = private_sketch(
             data.genotypes,
             cross,
-            noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
+            noise.sample_without_replacement(n_units, name="the sketch", n_chosen=sketch_request.n_chosen),
             n_haplotypes=data.n_haplotypes,
-            request=terms,
+            request=sketch_request,
             noise=noise,
             is_selected=data.is_training,
             **options,
         )
-        return replace(drawn, origin=origin, slopes=slopes)
+        return replace(noisy, origin=origin, slopes=slopes)
 
     def fit(
         self,
@@ -148,8 +153,8 @@ class SketchedStatistics(OwnStatistics):
         return fit.of_centred_rows() if is_row_centred else fit.in_half_coding(drawn.origin)
 
 
-def _noting(drawn: "Iterable[NoisyStatistics]", events: list) -> "Iterator[NoisyStatistics]":
+def _noting(statistics: "Iterable[NoisyStatistics]", events: list) -> "Iterator[NoisyStatistics]":
     """Hand on statistics one after the other, and collect their events."""
-    for one in drawn:
-        events += one.events
-        yield one
+    for outcome_statistics in statistics:
+        events += outcome_statistics.events
+        yield outcome_statistics

@@ -1,7 +1,7 @@
 """Boosted AdaSSP (Tang et al. 2023): one noisy X'X, many noisy sums of clipped residuals.
 
-All statistics are exact integers and all noise is normal noise on their grids. What a round sums up hangs on
-the noise of the rounds before it, so a release draws on named data (docs/proofs/boosted_adassp.md).
+All statistics are exact integers and all noise is normal noise on their grids. The sums of a round depend
+on the noise of the rounds before it, so a release draws on named data (docs/proofs/boosted_adassp.md).
 
 References
 ----------
@@ -71,13 +71,13 @@ class BoostedRequest:
     @cached_property
     def budget(self) -> dict[str, float]:
         """The mu of ``eigenvalue``, ``gram`` and a ``round``: a third of mu^2 for all rounds."""
-        names, terms = ("eigenvalue", "gram", "cross"), {"accounting": self.accounting}
+        names, accounting = ("eigenvalue", "gram", "cross"), {"accounting": self.accounting}
         if Accounting(self.accounting) == Accounting.GDP:
             shares = (1 / (3 * self.n_fits),) * 3 * self.n_fits
-            mus = split_budget(self.epsilon, self.delta, shares=shares, **terms)[:3]
+            mus = split_budget(self.epsilon, self.delta, shares=shares, **accounting)[:3]
         else:
-            part = even_part(self.epsilon, self.delta, self.n_fits)
-            mus = split_budget(*part, shares=(1 / 3,) * 3, **terms)
+            fit_budget = even_part(self.epsilon, self.delta, self.n_fits)
+            mus = split_budget(*fit_budget, shares=(1 / 3,) * 3, **accounting)
         budget = dict(zip(names, mus, strict=True))
         return budget | {"round": math.nextafter(budget.pop("cross") / math.sqrt(self.rounds), 0)}
 
@@ -124,8 +124,8 @@ def private_boosted_adassp(
     X : (n_rows, d), with a column of ones where an intercept is wanted.
     y : (n_rows,). Where it is missing the residual is 0.
     request : BoostedRequest
-    noise : NoiseSource; in a release that of `NoiseSource.on` all data, as only the first round hangs on no
-        noise.
+    noise : NoiseSource; in a release that of `NoiseSource.on` all data, as only the first round depends on
+        no noise.
 
     Returns
     -------
@@ -154,8 +154,12 @@ def private_boosted_adassp(
     steps = {"eigenvalue": EIGENVALUE_STEP, "gram": ROW_STEP**2, "round": ROW_STEP * RESIDUAL_STEP}
 
     def draw(statistic: np.ndarray, kind: str, name: str) -> "tuple[np.ndarray, GaussianEvent]":
-        terms = {"sensitivity": request.sensitivities[kind], "mu": request.budget[kind], "step": steps[kind]}
-        noisy, event = noise.gaussian(statistic, name=name, **terms)
+        options = {
+            "sensitivity": request.sensitivities[kind],
+            "mu": request.budget[kind],
+            "step": steps[kind],
+        }
+        noisy, event = noise.gaussian(statistic, name=name, **options)
         return noisy * steps[kind], event
 
     gram = _gram(rows)

@@ -1,7 +1,7 @@
 """DP-SGD for linear regression in many outcomes, by matrix products in exact integers. Benchmarks only.
 
-The event of a step does not tell that only a secret sample of the rows is in it, and what a step sums up
-hangs on the noise of the steps before it. A release can neither charge the one nor rehearse the other.
+The event of a step does not contain that only a secret sample of the rows is in it, and the sums of a step
+depend on the noise of the steps before it. A release can neither charge the one nor rehearse the other.
 """
 
 import math
@@ -34,11 +34,11 @@ WEIGHT_STEP = 2.0**-24
 LARGEST_PREDICTION = 2**51  # in steps of a weight and of a row
 LARGEST_RATE = 1e9
 ROW_BLOCK = 4096  # rows whose residuals are in memory at a time
-# Of a privacy-loss distribution, relative to epsilon.
+# The step of a privacy-loss distribution, relative to epsilon.
 LOSS_STEP = 1e-3
 # Whole orders only: the series of the others does not converge where little noise is needed.
 ORDERS = (*range(2, 65), 128, 256, 512, 1024)
-# Of the noise, relative.
+# Relative, for the noise.
 TOLERANCE = 1e-6
 
 
@@ -125,8 +125,8 @@ def sampled_noise_multiplier(
     form that the paper's concentrated DP takes under sampling.
     """
     guess = math.sqrt(steps) / gdp_mu(epsilon, delta)
-    terms = (float(epsilon), float(delta), steps, float(sampling_rate), float(mu_count))
-    return _smallest_noise(*terms, Accounting(accounting), guess)
+    numbers = (float(epsilon), float(delta), steps, float(sampling_rate), float(mu_count))
+    return _smallest_noise(*numbers, Accounting(accounting), guess)
 
 
 @lru_cache(maxsize=256)
@@ -143,8 +143,8 @@ def _smallest_noise(
 
     def excess(multiplier: float) -> float:
         event = sgd_event(multiplier, steps=steps, sampling_rate=sampling_rate, mu_count=mu_count)
-        accountant, certain = _accountant(epsilon, delta, steps, accounting)
-        return accountant.compose(event).get_epsilon(certain) - epsilon
+        accountant, usable_delta = _accountant(epsilon, delta, steps, accounting)
+        return accountant.compose(event).get_epsilon(usable_delta) - epsilon
 
     high = guess
     while excess(high) > 0:
@@ -160,13 +160,8 @@ def _smallest_noise(
 
 def sgd_event(multiplier: float, *, steps: int, sampling_rate: float, mu_count: float) -> Any:
     """Return the whole of DP-SGD, count and steps, as an event of `dp_accounting`."""
-    # Takes 1 s, which whoever does without DP-SGD need not wait for; so below.
-    from dp_accounting import (
-        ComposedDpEvent,
-        GaussianDpEvent,
-        PoissonSampledDpEvent,
-        SelfComposedDpEvent,
-    )
+    # Takes 1 s, as do the imports below: a run without DP-SGD need not wait for them.
+    from dp_accounting import ComposedDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 
     step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(multiplier))
     return ComposedDpEvent([GaussianDpEvent(1 / mu_count), SelfComposedDpEvent(step, steps)])
@@ -178,19 +173,19 @@ def _accountant(epsilon: float, delta: float, steps: int, accounting: Accounting
     from dp_accounting.pld import PLDAccountant
     from dp_accounting.rdp import RdpAccountant
 
-    certain = delta - NUMERIC_ERROR * (10 + steps)
-    if accounting == Accounting.PAPER or certain <= 0 or epsilon > LARGEST_TIGHT_EPSILON:
+    usable_delta = delta - NUMERIC_ERROR * (10 + steps)
+    if accounting == Accounting.PAPER or usable_delta <= 0 or epsilon > LARGEST_TIGHT_EPSILON:
         return RdpAccountant(ORDERS), delta
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    return PLDAccountant(relation, value_discretization_interval=LOSS_STEP * epsilon), certain
+    return PLDAccountant(relation, value_discretization_interval=LOSS_STEP * epsilon), usable_delta
 
 
 def gradient_sensitivity(request: SgdRequest) -> "Sensitivity":
     """Bound the sum of all outcomes' clipped gradients over the rows of a step: sqrt(l) clip for each row."""
     one_row = count_sensitivity(**request.relation)
     rows, clip = Fraction(one_row.value), request.clip_steps * Fraction(OUTCOME_STEP)
-    value = root_above(request.n_outcomes * (rows * clip) ** 2)
-    return replace(one_row, value=value, law="dp_sgd/1")
+    bound = root_above(request.n_outcomes * (rows * clip) ** 2)
+    return replace(one_row, value=bound, law="dp_sgd/1")
 
 
 def private_sgd(
@@ -250,8 +245,8 @@ def private_sgd(
     rate = request.learning_rate / request.row_norm_squared / (request.sampling_rate * n)
     for step in range(request.steps):
         is_chosen = _rows_of(sample(step), request)
-        terms = {"clip_steps": request.clip_steps, "row_step": row_step}
-        exact = gradient_sums(T[is_chosen], Y[:, is_chosen], W, **terms)
+        options = {"clip_steps": request.clip_steps, "row_step": row_step}
+        exact = gradient_sums(T[is_chosen], Y[:, is_chosen], W, **options)
         for first, source in zip(budgets, sources, strict=True):
             group = slice(first, first + request.n_outcomes)
             noisy, event = source.gaussian(

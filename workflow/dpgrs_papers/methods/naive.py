@@ -56,8 +56,7 @@ def private_separate_statistics(
 
     Yields
     ------
-    NoisyStatistics of one outcome, with the events of what is drawn for it; the first has that of the count
-    too.
+    NoisyStatistics of one outcome, with the events of its draws; the first also has the event of the count.
 
     Privacy
     -------
@@ -75,28 +74,32 @@ def private_separate_statistics(
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
     _require_shapes(gram, cross, names, request)
-    terms, events = separate_request(request), ()
-    if terms.has_private_outcome_counts:
+    fit_request, events = separate_request(request), ()
+    if fit_request.has_private_outcome_counts:
         require_counts(observed, n_outcomes=len(names))
-    if terms.has_private_count:
-        n_rows, event = private_count(n_rows, request=terms, noise=noise.of("genotypes"))
+    if fit_request.has_private_count:
+        n_rows, event = private_count(n_rows, request=fit_request, noise=noise.of("genotypes"))
         events = (event,)
     for number, name in enumerate(names):
-        options, own, known = {"request": terms, "noise": noise.of("outcomes", name)}, [number], None
+        options, row, outcome_counts = (
+            {"request": fit_request, "noise": noise.of("outcomes", name)},
+            [number],
+            None,
+        )
         noisy_gram, event = private_gram(gram, n_rows, **options)
         events = (*events, event)
-        if terms.has_private_outcome_counts:
-            known, event = private_outcome_counts(observed[own], **options)
+        if fit_request.has_private_outcome_counts:
+            outcome_counts, event = private_outcome_counts(observed[row], **options)
             events = (*events, event)
-        noisy_cross, event = private_cross_product(cross[own], **options)
-        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, event), observed=known)
+        noisy_cross, event = private_cross_product(cross[row], **options)
+        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, event), observed=outcome_counts)
         events = ()
 
 
-def collect(drawn: Iterable[NoisyStatistics], n_outcomes: int) -> SeparateStatistics:
+def collect(noisy_statistics: Iterable[NoisyStatistics], n_outcomes: int) -> SeparateStatistics:
     """Put the statistics of all outcomes, as from `private_separate_statistics`, into one."""
     grams, crosses, events, counts = None, None, [], []
-    for number, statistics in enumerate(drawn):
+    for number, statistics in enumerate(noisy_statistics):
         if grams is None:
             grams = np.empty((n_outcomes, *statistics.gram.shape))
             crosses = np.empty((n_outcomes, statistics.cross.shape[1]))
@@ -108,7 +111,7 @@ def collect(drawn: Iterable[NoisyStatistics], n_outcomes: int) -> SeparateStatis
 
 
 def fit_separately(
-    drawn: Iterable[NoisyStatistics],
+    noisy_statistics: Iterable[NoisyStatistics],
     *,
     penalty: float,
     origin: np.ndarray | None = None,
@@ -118,7 +121,7 @@ def fit_separately(
 
     Parameters
     ----------
-    drawn : iterable of NoisyStatistics of one outcome each.
+    noisy_statistics : iterable of NoisyStatistics of one outcome each.
     penalty : float >= 0, per row.
     origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
     is_row_centred : bool, whether rows were centred by their own mean, as in the PRIMO paper.
@@ -131,7 +134,7 @@ def fit_separately(
     -------
     Post-processing: costs nothing, if `penalty` is public.
     """
-    fits = [fit_reusecov(noisy, penalty=penalty, keeps_negative=is_row_centred) for noisy in drawn]
+    fits = [fit_reusecov(noisy, penalty=penalty, keeps_negative=is_row_centred) for noisy in noisy_statistics]
     together = LinearFit(
         weights=np.concatenate([fit.weights for fit in fits]),
         means=np.array([fit.means for fit in fits]),
@@ -177,20 +180,23 @@ class SeparateFits(OwnStatistics):
         slopes: np.ndarray | None = None,
         **options: Any,
     ) -> SeparateStatistics:
-        drawn = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
-        return replace(drawn, origin=origin, slopes=slopes)
+        noisy = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
+        return replace(noisy, origin=origin, slopes=slopes)
 
     def outputs(self, drawn: Any, names: Sequence[str], request: "PrivacyRequest") -> dict[tuple, tuple]:
-        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
-        drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
-        parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
-        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+        observed = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
+        outcome_arrays = zip(names, observed, drawn.gram, drawn.cross, strict=True)
+        outcome_outputs = {
+            ("outcomes", name): (drawn.n, *counts, gram, cross)
+            for name, counts, gram, cross in outcome_arrays
+        }
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | outcome_outputs
 
     def depends_on(self, part: tuple, names: Sequence[str], request: "PrivacyRequest") -> tuple:
         # The rows of outcomes that share a budget may be clipped together.
-        kind, *own = part
+        kind, *outcome_names = part
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
-            if set(own) & set(names[group]):
+            if set(outcome_names) & set(names[group]):
                 return (kind, *names[group])
         return part
 

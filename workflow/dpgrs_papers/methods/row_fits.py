@@ -1,7 +1,7 @@
 """Fits that read rows, not sums, one outcome after the other: of studies, and of plain tables.
 
-Outcomes that share a budget have equal parts of it: boosted AdaSSP of mu^2, the Tukey mechanism, which is for
-benchmarks alone, of epsilon and delta.
+Outcomes that share a budget have equal parts of it: boosted AdaSSP of mu^2, the Tukey mechanism (only for
+benchmarks) of epsilon and delta.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def fit_rows(
     noise: "NoiseSource",
     largest_norm: float | None,
     n_fits: int,
-    **terms: Any,
+    **options: Any,
 ) -> RowFit:
     """Fit one outcome of a study.
 
@@ -70,10 +70,10 @@ def fit_rows(
     X : (n_rows, d) float64 without intercept, rows of a unit one after the other.
     y : (n_rows,) float64, NaN where missing.
     request : PrivacyRequest, with the budget of `n_fits` outcomes together.
-    noise : NoiseSource of this outcome alone, in a release that of `NoiseSource.on` all its data.
+    noise : NoiseSource of only this outcome, in a release the one of `NoiseSource.on` all its data.
     largest_norm : float, public: boosted AdaSSP shortens longer rows of X.
     n_fits : int
-    **terms : count_share and rows_per_coefficient, as in `TukeyRequest`, which alone takes them.
+    **options : count_share and rows_per_coefficient, which only `TukeyRequest` takes.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def fit_rows(
     As `private_tukey` (docs/proofs/tukey.md), at an n_fits-th of epsilon and delta, and
     `private_boosted_adassp` (docs/proofs/boosted_adassp.md), of which n_fits together cost the request's.
     """
-    asked = fitter.of_study(request, n_fits=n_fits, **terms)
-    return fitter.fit(X, y, request=asked, noise=noise, largest_norm=largest_norm)
+    fit_request = fitter.of_study(request, n_fits=n_fits, **options)
+    return fitter.fit(X, y, request=fit_request, noise=noise, largest_norm=largest_norm)
 
 
 def _fit_least_squares(
@@ -131,24 +131,26 @@ def boosted_request(request: "PrivacyRequest", *, n_fits: int) -> BoostedRequest
 
     The request has the budget of all fits together.
     """
-    terms = {"epsilon": request.epsilon, "delta": request.delta, "accounting": request.accounting}
-    return BoostedRequest(**terms, **_relation(request), n_fits=n_fits)
+    fields = {"epsilon": request.epsilon, "delta": request.delta, "accounting": request.accounting}
+    return BoostedRequest(**fields, **_relation(request), n_fits=n_fits)
 
 
 def _boosted_of_table(
-    terms: Any, *, epsilon: float, n_low: float | None, n_coefficients: int
+    table_request: Any, *, epsilon: float, n_low: float | None, n_coefficients: int
 ) -> BoostedRequest:
-    return BoostedRequest(epsilon=epsilon, delta=terms.delta, neighbours=terms.neighbours)
+    return BoostedRequest(epsilon=epsilon, delta=table_request.delta, neighbours=table_request.neighbours)
 
 
-def _tukey_request(request: "PrivacyRequest", *, n_fits: int, **terms: Any) -> TukeyRequest:
+def _tukey_request(request: "PrivacyRequest", *, n_fits: int, **options: Any) -> TukeyRequest:
     budget = {"epsilon": request.epsilon / n_fits, "delta": request.delta / n_fits}
-    return TukeyRequest(**budget, **_relation(request), **terms)
+    return TukeyRequest(**budget, **_relation(request), **options)
 
 
-def _tukey_of_table(terms: Any, *, epsilon: float, n_low: float | None, n_coefficients: int) -> TukeyRequest:
-    own = {"rows_per_coefficient": terms.per_coefficient(n_low, n_coefficients), "n_low": n_low}
-    return replace(terms.tukey, epsilon=epsilon, **own)
+def _tukey_of_table(
+    table_request: Any, *, epsilon: float, n_low: float | None, n_coefficients: int
+) -> TukeyRequest:
+    options = {"rows_per_coefficient": table_request.per_coefficient(n_low, n_coefficients), "n_low": n_low}
+    return replace(table_request.tukey, epsilon=epsilon, **options)
 
 
 def _relation(request: "PrivacyRequest") -> dict:
@@ -160,4 +162,4 @@ BOOSTED = RowFitter(fit=_fit_boosted, of_study=boosted_request, of_table=_booste
 TUKEY = RowFitter(
     fit=_fit_tukey, of_study=_tukey_request, of_table=_tukey_of_table, least_models=SMALLEST_NUMBER
 )
-LEAST_SQUARES = RowFitter(fit=_fit_least_squares, of_table=lambda terms, **_: None, least_models=1)
+LEAST_SQUARES = RowFitter(fit=_fit_least_squares, of_table=lambda table_request, **_: None, least_models=1)

@@ -93,24 +93,29 @@ class BoostedFits(WholeFits):
         noise: "NoiseSource",
         outcome_names: Sequence[str],
         frequency: np.ndarray | None,
-        **terms: Any,
+        **options: Any,
     ) -> DrawnFits:
         """Fit all outcomes; an outcome's noise is drawn in the part ``outcomes`` with its name.
 
-        `frequency`, (n_variants,) public, is for `frequency` coding; further terms are those of the Tukey
+        `frequency`, (n_variants,) public, is for `frequency` coding; further options are for the Tukey
         mechanism, as in `fit_rows`.
         """
         everything = np.tile(np.arange(request.n_variants), (len(outcome_names), 1))
-        terms |= {"noise": noise, "outcome_names": outcome_names, "frequency": frequency}
-        drawn = self._fit(data, everything, request=request, **terms)
-        return replace(drawn, fit=replace(drawn.fit, chosen=None))
+        options |= {"noise": noise, "outcome_names": outcome_names, "frequency": frequency}
+        fits = self._fit(data, everything, request=request, **options)
+        return replace(fits, fit=replace(fits.fit, chosen=None))
 
     def outputs(self, drawn: Any, names: Sequence[str], request: "PrivacyRequest") -> dict[tuple, tuple]:
-        fit, parts = drawn.fit, {}
+        fit, outcome_outputs = drawn.fit, {}
         for number, name in enumerate(names):
             chosen = () if fit.chosen is None else (fit.chosen[number],)
-            parts["outcomes", name] = (fit.weights[number], fit.means, fit.intercept[number], *chosen)
-        return parts
+            outcome_outputs["outcomes", name] = (
+                fit.weights[number],
+                fit.means,
+                fit.intercept[number],
+                *chosen,
+            )
+        return outcome_outputs
 
     def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
@@ -122,7 +127,7 @@ class BoostedFits(WholeFits):
         *,
         request: "PrivacyRequest",
         frequency: np.ndarray | None,
-        **terms: Any,
+        **options: Any,
     ) -> DrawnFits:
         fit, fits = fit_chosen_rows(
             named(METHODS[self.methods[0]].of_rows),
@@ -131,7 +136,7 @@ class BoostedFits(WholeFits):
             request=request,
             n_fits=request.n_outcomes,
             frequency=frequency if request.coding == Coding.FREQUENCY else None,
-            **terms,
+            **options,
         )
         events = tuple(event for row_fit in fits for event in row_fit.events)
         return DrawnFits(fit, events, tuple(row_fit.ending for row_fit in fits))
@@ -145,15 +150,15 @@ class ChosenBoostedFits(OfChoices, BoostedFits):
     def terms(self, request: Any) -> "BoostedRequest":
         return super().terms(request.rest)
 
-    def _draw_rest(self, data: Any, chosen: np.ndarray, *, request: Any, **terms: Any) -> DrawnFits:
-        return self._fit(data, chosen, request=request.rest, **terms)
+    def _draw_rest(self, data: Any, chosen: np.ndarray, *, request: Any, **options: Any) -> DrawnFits:
+        return self._fit(data, chosen, request=request.rest, **options)
 
 
 OF_TUKEY = ("screening.count_share", "regression.rows_per_coefficient")
 
 
 class TukeyFits(BoostedFits):
-    """The Tukey mechanism on all variants, within worst-case bounds, for benchmarks alone."""
+    """The Tukey mechanism on all variants, within worst-case bounds, only for benchmarks."""
 
     name = "tukey-fits"
     reads = OF_TUKEY
@@ -175,13 +180,13 @@ class ChosenTukeyFits(ChosenBoostedFits):
 
     def exact(self, request: Any, *, data: Any, names: Sequence[str], settings: Any) -> dict:
         # The count's share is of all of epsilon.
-        terms = _of_tukey(settings, rest=1 - request.share_of_choices)
-        return super().exact(request, data=data, names=names, settings=settings) | terms
+        tukey_options = _of_tukey(settings, fit_share=1 - request.share_of_choices)
+        return super().exact(request, data=data, names=names, settings=settings) | tukey_options
 
 
-def _of_tukey(settings: Any, *, rest: float = 1.0) -> dict[str, float]:
-    share, needed = settings.screening.count_share, settings.regression.rows_per_coefficient
-    return {"count_share": share / rest, "rows_per_coefficient": needed}
+def _of_tukey(settings: Any, *, fit_share: float = 1.0) -> dict[str, float]:
+    share, rows_per_coefficient = settings.screening.count_share, settings.regression.rows_per_coefficient
+    return {"count_share": share / fit_share, "rows_per_coefficient": rows_per_coefficient}
 
 
 def fit_chosen_rows(
@@ -221,11 +226,11 @@ def fit_chosen_rows(
     origin, norm = np.zeros(len(data.genotypes)), row_norm_of_half(chosen.shape[1], rows=data.rows)
     if frequency is not None:
         origin, norm = column_moments(frequency, rows=data.rows)[0], request.row_norm
-    for number, (own, name) in enumerate(zip(chosen, outcome_names, strict=True)):
-        X = data.rows_of(own, data.is_training) - origin[own]
+    for number, (columns, name) in enumerate(zip(chosen, outcome_names, strict=True)):
+        X = data.rows_of(columns, data.is_training) - origin[columns]
         source = data.source(noise, name, number)
         y = data.Y[number, data.is_training]
-        one = fit_rows(fitter, X, y, request=request, noise=source, largest_norm=norm, **options)
-        weights[number, own], at_means[number] = one.weights, one.intercept
-        fits.append(one)
+        row_fit = fit_rows(fitter, X, y, request=request, noise=source, largest_norm=norm, **options)
+        weights[number, columns], at_means[number] = row_fit.weights, row_fit.intercept
+        fits.append(row_fit)
     return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits

@@ -1,6 +1,6 @@
 """Sketched ReuseCov (PRIMO, Algorithm 4): X'X from a secret sample of the units, for a shorter product.
 
-Replace-one only, and for benchmarks alone. The loss of the sampled step is no mu-GDP, so the two steps
+Only for replace-one, and for benchmarks. The loss of the sampled step is no mu-GDP, so the two steps
 compose by adding up their (epsilon, delta) (docs/proofs/sketch.md).
 """
 
@@ -257,7 +257,7 @@ def private_sketched_gram(
     Raises
     ------
     UsageError
-        If the sample is not of the size of the request, or the rows are not those of its units.
+        If the sample is not of the size of the request, or the rows do not belong to its units.
     """
     if len(is_unit_chosen) != request.n_units or np.count_nonzero(is_unit_chosen) != request.n_chosen:
         raise UsageError(

@@ -96,8 +96,8 @@ class TukeyRequest:
         return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), LAW)
 
 
-def _is_step(value: float) -> bool:
-    mantissa, exponent = math.frexp(value)
+def _is_step(number: float) -> bool:
+    mantissa, exponent = math.frexp(number)
     return mantissa == 0.5 and abs(exponent - 1) <= LARGEST_EXPONENT
 
 
@@ -149,7 +149,7 @@ def private_tukey(X: np.ndarray, y: np.ndarray, *, request: TukeyRequest, noise:
         epsilon = request.count_epsilon
         n_low, *events = private_lower_count(n_units, epsilon=epsilon, request=request, noise=noise)
     n_models = number_of_models(n_low * request.rows_per_unit, X.shape[1], request=request)
-    # What is drawn below hangs on the count: the data are marked instead.
+    # The draws below depend on the count: the data are marked instead.
     noise = noise.on(data_digest(X, y))
     models = models_of_groups(X, y, n_models=n_models, request=request, noise=noise)
     epsilon = request.epsilon - request.count_epsilon
@@ -197,7 +197,7 @@ def private_deep_point(
 
     Returns
     -------
-    TukeyFit. Too few models are not drawn from, but paid for: costs must not hang on a noisy count.
+    TukeyFit. Too few models are not drawn from, but paid for: costs must not depend on a noisy count.
 
     Privacy
     -------
@@ -212,7 +212,7 @@ def private_deep_point(
     """
     regions, half = DepthRegions(models), epsilon / 2
     rate, limit = safety_terms(half, request.delta)
-    noisy_step, checked = noise.laplace(
+    noisy_step, check_event = noise.laplace(
         np.int64(largest_safe_step(regions, rate=rate, limit=limit, check=request.check)),
         name="safe step",
         step=1.0,
@@ -220,7 +220,7 @@ def private_deep_point(
         epsilon=half,
     )
     are_enough = len(models) >= SMALLEST_NUMBER
-    point, drawn = noise.deep_point(
+    point, draw_event = noise.deep_point(
         models,
         name="deep point",
         sensitivity=request.sensitivity("linf"),
@@ -230,6 +230,6 @@ def private_deep_point(
     )
     if point is None:
         status = Status.CHECK_FAILED if are_enough else Status.TOO_FEW_MODELS
-        return TukeyFit(None, status, len(models), (checked, drawn))
-    weights = np.array([float(value) for value in point]) * request.step
-    return TukeyFit(weights, Status.RELEASED, len(models), (checked, drawn))
+        return TukeyFit(None, status, len(models), (check_event, draw_event))
+    weights = np.array([float(coordinate) for coordinate in point]) * request.step
+    return TukeyFit(weights, Status.RELEASED, len(models), (check_event, draw_event))

@@ -16,9 +16,9 @@ PLACES = 40
 
 
 def safety_terms(epsilon: float, delta: float) -> tuple[Fraction, Fraction]:
-    """Return rate and limit, by which the check compares volumes, exactly.
+    """Return the exact rate and limit for the check's comparison of volumes.
 
-    The rate, a = epsilon/2 of the draw's epsilon, is by which a point is likelier for every step of depth. It
+    A point is likelier by the rate, a = epsilon/2 of the draw's epsilon, for every step of depth. It
     is not epsilon: a record replaces one model, so that depths move up and down. The limit is delta/8 = d0
     e^(2a).
     """
@@ -83,14 +83,14 @@ class _Sides:
         d0 = calculate.times(calculate.exact(self._limit), self._weights.decays[2])
         is_tight = self._check == DepthCheck.TIGHT
         deep = self._weights.tails if is_tight else self._peaks()
-        self._insides = [calculate.times(d0, one) for one in deep]
+        self._insides = [calculate.times(d0, deep_weight) for deep_weight in deep]
 
     def _peaks(self) -> list[Interval]:
         """Return the largest V_q e^(-a (h - q)) of the n deepest regions at index n, as Intervals."""
         peaks, calculate = [Interval(ZERO, ZERO)], self._weights.intervals
         for volume, decay in zip(reversed(self._regions.volumes), self._weights.decays, strict=False):
-            one = calculate.times(calculate.exact(volume), decay)
-            peaks.append(Interval(max(peaks[-1].low, one.low), max(peaks[-1].high, one.high)))
+            weight = calculate.times(calculate.exact(volume), decay)
+            peaks.append(Interval(max(peaks[-1].low, weight.low), max(peaks[-1].high, weight.high)))
         return peaks
 
     def _outside(self, k: int) -> Interval:

@@ -46,17 +46,17 @@ def _minimum_norm(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     try:
         U, scales, Vt = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
-        # One group of the batch did not converge: it alone has no model, and stops none of the others.
+        # One group of the batch did not converge: only this group has no model.
         if len(A) == 1:
             return np.zeros((1, A.shape[2]))
-        return np.concatenate([_minimum_norm(*one) for one in zip(A[:, None], b[:, None], strict=True)])
+        return np.concatenate([_minimum_norm(*group) for group in zip(A[:, None], b[:, None], strict=True)])
     is_kept = scales > RANK_TOLERANCE * scales[:, :1]
     with np.errstate(all="ignore"):
         inverse = np.where(is_kept, 1 / scales, 0.0)
         coordinates = inverse[..., np.newaxis] * np.matmul(U.transpose(0, 2, 1), b[..., np.newaxis])
         models = np.matmul(Vt.transpose(0, 2, 1), coordinates)[..., 0]
     assert models.shape == (len(A), A.shape[2])
-    # What a group gives hangs on the group alone, so that cutting it changes no other model.
+    # A model depends only on its group, so that cutting it changes no other model.
     return np.clip(np.nan_to_num(models), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
 
 

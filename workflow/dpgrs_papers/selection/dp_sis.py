@@ -107,12 +107,14 @@ def genotype_sis_scores(
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
     values = np.empty((len(Y), len(bits)), dtype=np.int64)
     for columns, block in variant_blocks(bits):
-        for part in outcome_parts(len(Y), n_haplotypes=n_haplotypes):
-            own = grid_outcomes(Y[part], bound=outcome_bound)
+        for outcome_slice in outcome_parts(len(Y), n_haplotypes=n_haplotypes):
+            gridded = grid_outcomes(Y[outcome_slice], bound=outcome_bound)
             sums = map_in_parts(
-                lambda some, own=own: cross_product(some, own, **options)[:, :-1], block, n_threads=n_threads
+                lambda some, gridded=gridded: cross_product(some, gridded, **options)[:, :-1],
+                block,
+                n_threads=n_threads,
             )
-            np.abs(sums, out=values[part, columns])
+            np.abs(sums, out=values[outcome_slice, columns])
     entry_bound = 0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0
     return SisScores(values, CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
 
@@ -156,7 +158,7 @@ def private_sis(
     scores : SisScores of one outcome.
     request : SisRequest
     noise : NoiseSource
-    name : str, what is chosen.
+    name : str, of the chosen things.
 
     Returns
     -------
@@ -216,8 +218,8 @@ def choose_by_paper_scores(scores: np.ndarray, *, request: SisRequest, noise: "N
 
     Of the request epsilon, n_choices and gamma count.
     """
-    terms = request.epsilon, request.n_choices, request.gamma
-    generator = noise.generator("set of features by scores in the paper's scaling", *terms)
+    stream_key = request.epsilon, request.n_choices, request.gamma
+    generator = noise.generator("set of features by scores in the paper's scaling", *stream_key)
     scores = np.rint(scores / PAPER_STEP).astype(np.int64)
     if not 1 <= request.n_choices <= len(scores):
         raise UsageError(
@@ -280,6 +282,6 @@ def choose_as_paper(
     return (paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=noise).chosen,)
 
 
-def asked(screened: "ScreenedRequest", **own: Any) -> SisRequest:
-    """Return the request for one outcome of a study; the rows are those of the scores."""
-    return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **own)
+def make_request(screened: "ScreenedRequest", **options: Any) -> SisRequest:
+    """Return the request for one outcome of a study; the scores name their rows."""
+    return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **options)

@@ -16,7 +16,7 @@ from dpgrs_papers.types import LassoScaling
 if TYPE_CHECKING:
     from dpgrs.selection.screening_data import ScreeningData
 
-# Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
+# As in the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
 PENALTY = 0.1
 # Data are cut here, so that nothing overflows.
 LARGEST_ENTRY = 1e50
@@ -47,8 +47,8 @@ STANDARD = LassoTerms()
 def choose_by_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> np.ndarray:
     """Choose the features of the largest absolute coefficients of a Lasso on all rows, without privacy.
 
-    X is (n_rows, d), without an intercept column; a row with a value that is not finite takes no part. Of a
-    path of penalties the largest counts that keeps k features. They are (k,) int64, different, the largest
+    X is (n_rows, d), without an intercept column; a row with a value that is not finite takes no part. The
+    largest penalty of a path that keeps k features counts. They are (k,) int64, different, the largest
     first; if fewer than k coefficients are not 0, the lowest indices follow.
     """
     check_lasso(X, y, k=k)
@@ -102,10 +102,10 @@ def _usable(X: np.ndarray, y: np.ndarray, *, is_scaled: bool) -> tuple[np.ndarra
     is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
     if np.count_nonzero(is_finite) < SMALLEST_GROUP:
         return np.zeros((0, X.shape[1])), np.zeros(0)
-    # In one layout, as the order of sums hangs on it.
+    # In one layout, as the order of sums depends on it.
     table = np.array(np.column_stack([X[is_finite], y[is_finite]]), order="C")
     table = table.clip(-LARGEST_ENTRY, LARGEST_ENTRY)
-    # By their ends: equal numbers can have a mean beside them, and then a spread that is rounding alone.
+    # By their ends: equal numbers can have a mean beside them, and then a spread that is only rounding.
     is_constant = table.max(axis=0) == table.min(axis=0)
     table -= table.mean(axis=0)
     with np.errstate(all="ignore"):

@@ -46,7 +46,7 @@ def private_peel(
 
     Privacy
     -------
-    Unit and neighbours are those of the sensitivity. Event ChoiceEvent (GumbelEvent for benchmarks alone):
+    Unit and neighbours as in the sensitivity. Event ChoiceEvent (GumbelEvent only for benchmarks):
     epsilon-DP by docs/proofs/votes.md. Public: k, d and all terms.
 
     Raises

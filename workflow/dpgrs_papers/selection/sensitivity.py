@@ -30,8 +30,8 @@ def votes_sensitivity(
             "Without names, whoever leaves moves all who follow to other groups.",
         )
     is_in_two = is_replaced and not is_by_place and Protection(protection) == Protection.FULL
-    value = 2.0 if is_in_two else 1.0
-    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "votes/1")
+    bound = 2.0 if is_in_two else 1.0
+    return Sensitivity(bound, "linf", Neighbours(neighbours), Unit(unit), "votes/1")
 
 
 def sis_sensitivity(
@@ -50,5 +50,5 @@ def sis_sensitivity(
     check_protection(protection, neighbours)
     moved = positive("entry_bound", entry_bound) * positive("outcome_bound", outcome_bound)
     moved *= 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
-    value = root_above((rows_per_unit(rows, unit) * moved) ** 2)
-    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "sis/1")
+    bound = root_above((rows_per_unit(rows, unit) * moved) ** 2)
+    return Sensitivity(bound, "linf", Neighbours(neighbours), Unit(unit), "sis/1")

@@ -116,8 +116,9 @@ def private_sublasso(
     rule : GroupRule
     seed : int, public, of the hash.
     noise : NoiseSource
-    unit_keys : sequence of n_units str, such as sample names: each belongs to its unit, whoever else is
-        there. None takes places in the order of rows, for replace-one alone: they must stay where they are.
+    unit_keys : sequence of n_units str, such as sample names: each belongs to its unit, however
+        many others there are. None takes places in the order of rows, only for replace-one: units
+        must keep their places.
     neighbours : Neighbours
     unit : Unit
     protection : Protection
@@ -134,7 +135,7 @@ def private_sublasso(
     -------
     Unit and neighbours as told. Sensitivity of a count of votes 1, or 2 under replace-one by keys:
     docs/proofs/votes.md. Event ChoiceEvent. Public: d, `n_low`, the hash and all terms. Not covered:
-    relatives, keys that hang on who else is there, how long it takes.
+    relatives, keys that depend on who else is there, how long it takes.
 
     Raises
     ------
@@ -146,8 +147,14 @@ def private_sublasso(
         neighbours=neighbours, unit=unit, protection=protection, is_by_place=unit_keys is None
     )
     n_groups = number_of_groups(n_low, k, rule=rule, rows_per_unit=rows_per_unit)
-    terms = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit, "lasso": lasso}
-    votes = count_votes(X, y, unit_keys, **terms)
+    vote_options = {
+        "k": k,
+        "n_groups": n_groups,
+        "seed": seed,
+        "rows_per_unit": rows_per_unit,
+        "lasso": lasso,
+    }
+    votes = count_votes(X, y, unit_keys, **vote_options)
     name = f"votes of {GroupRule(rule)}"
     options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name, "law": law}
     return private_peel(votes, k=k, **options)
@@ -221,7 +228,7 @@ def count_votes(
     keys = [str(key) for key in (range(n_units) if unit_keys is None else unit_keys)]
     groups, rows = assign_groups(keys, n_groups=n_groups, seed=seed), None
     if unit_keys is not None:
-        # What a group's votes are hangs on who is in it, not on the order of the table.
+        # The votes of a group depend on who is in it, not on the order of the table.
         order = np.array(sorted(range(n_units), key=keys.__getitem__), dtype=np.int64)
         groups = groups[order]
         rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
@@ -254,8 +261,8 @@ def group_votes(
     votes = np.zeros(d, dtype=np.int64)
     ends = np.cumsum(np.bincount(groups, minlength=n_groups))
     members = np.split(np.argsort(groups, kind="stable"), ends[:-1])
-    for group, own in enumerate(members):
-        rows = own if order is None else order[own]
+    for group, indices in enumerate(members):
+        rows = indices if order is None else order[indices]
         start = group * d // n_groups
         features = np.roll(np.arange(d), -start)
         size = np.abs(lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso)))
@@ -270,8 +277,8 @@ def _number_of_units(X: np.ndarray, unit_keys: Sequence[str] | None, *, rows_per
             "rows-per-unit-not-positive",
             f"`rows_per_unit` must be at least 1, got {rows_per_unit}. Change it.",
         )
-    n_units, rest = divmod(len(X), rows_per_unit)
-    if rest or (unit_keys is not None and len(unit_keys) != n_units):
+    n_units, left_over = divmod(len(X), rows_per_unit)
+    if left_over or (unit_keys is not None and len(unit_keys) != n_units):
         raise UsageError(
             "rows-not-of-whole-units",
             f"The rows must be of whole units of {rows_per_unit} with a key each. Pass all rows and keys.",

@@ -25,8 +25,8 @@ def choose_privately(
     if n_low is None:
         n_low = len(keys)
     if request.has_private_count:
-        terms = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
-        n_low, *events = private_lower_count(n_low, **terms)
+        count_options = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
+        n_low, *events = private_lower_count(n_low, **count_options)
     chosen, event = private_sublasso(
         data.rows_by_index,
         data.Y[number, data.is_training],
@@ -54,23 +54,27 @@ def choose_exactly(
     # People, whatever the unit of the private twin.
     per_person = 2 if data.rows == Rows.HAPLOTYPES else 1
     y, keys = data.Y[number, data.is_training], data.unit_keys(per_person)
-    terms = {"rule": rule, "seed": GROUP_SEED, "rows_per_unit": per_person}
-    return choose_by_votes(data.rows_by_index, y, k=n_choices, unit_keys=keys, **terms)
+    vote_options = {"rule": rule, "seed": GROUP_SEED, "rows_per_unit": per_person}
+    return choose_by_votes(data.rows_by_index, y, k=n_choices, unit_keys=keys, **vote_options)
 
 
-def asked(screened: "ScreenedRequest", *, rule: GroupRule, **own: Any) -> VotesRequest:
+def make_request(screened: "ScreenedRequest", *, rule: GroupRule, **options: Any) -> VotesRequest:
     """Return the request for one outcome of a study."""
     count_epsilon = screened.epsilon_of_one(screened.share_of_count)
-    return VotesRequest(count_epsilon=count_epsilon, rule=rule, **own, **screened.relation)
+    return VotesRequest(count_epsilon=count_epsilon, rule=rule, **options, **screened.relation)
 
 
-def sublasso_of_table(terms: Any, **own: Any) -> VotesRequest:
+def sublasso_of_table(table_request: Any, **options: Any) -> VotesRequest:
     """Return the request for a plain table, by its TableRequest: with epsilon and n_low."""
-    own |= {"neighbours": terms.neighbours, "lasso": terms.lasso, "law": terms.law}
-    return VotesRequest(n_choices=terms.k, rule=GroupRule.SUBLASSO, **own)
+    options |= {
+        "neighbours": table_request.neighbours,
+        "lasso": table_request.lasso,
+        "law": table_request.law,
+    }
+    return VotesRequest(n_choices=table_request.k, rule=GroupRule.SUBLASSO, **options)
 
 
 two_stage_exactly = partial(choose_exactly, rule=GroupRule.TWO_STAGE)
-asked_of_two_stage = partial(asked, rule=GroupRule.TWO_STAGE)
+asked_of_two_stage = partial(make_request, rule=GroupRule.TWO_STAGE)
 sublasso_exactly = partial(choose_exactly, rule=GroupRule.SUBLASSO)
-asked_of_sublasso = partial(asked, rule=GroupRule.SUBLASSO)
+asked_of_sublasso = partial(make_request, rule=GroupRule.SUBLASSO)

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -11,12 +13,12 @@ from dpgrs_papers.tabular.table_methods import tabular_methods
 from dpgrs_papers.types import DepthCheck, LassoScaling, TableSelector
 
 
-def _shown(*names, help, **options):
+def _shown(*names: str, help: str, **options: Any) -> Callable:
     """Return the decorator of an option whose default the help shows."""
     return click.option(*names, help=help, show_default=True, **options)
 
 
-# Ranges that hang on the table, or where nan would pass, are checked with it: one line says what is wrong.
+# Ranges that depend on the table, or would let nan pass, are checked with it, and refused in one line.
 @click.command()
 @path_option("--csv", "Table with names in its first line; commas, tabs or semicolons, plain or gzipped.")
 @click.option("--target", help="Column of outcomes; default: the last column that is not dropped.")
@@ -24,12 +26,7 @@ def _shown(*names, help, **options):
 @click.option("--drop", default="", help="Columns to leave out, by commas, such as sample ids.")
 @click.option("--method", type=click.Choice(tabular_methods()), required=True, help="Method to fit.")
 @_shown("--k", type=int, default=5, help="Number of features that k-, l- and s- methods choose.")
-@_shown(
-    "--epsilon",
-    type=float,
-    default=round(math.log(3), 4),
-    help="Privacy loss of one replicate in all.",
-)
+@_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of one replicate in all.")
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
 @_shown(
     "--replicates", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise."
@@ -54,7 +51,9 @@ def _shown(*names, help, **options):
 )
 @click.option("--set", "settings", multiple=True, help="KEY=VALUE, a setting of that study; can be repeated.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options):
+def tabular(
+    csv: str, one_hot: str, drop: str, lasso_penalty: float, lasso_scaling: str, is_json: bool, **options: Any
+) -> None:
     """Try private regression, with or without a private choice of features, on a plain table."""
     from dpgrs_papers.selection.lasso import LassoTerms
     from dpgrs_papers.tabular.replicates import as_text, caveats, run_tabular
@@ -80,7 +79,7 @@ def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options
 @_shown("--replicates", type=click.IntRange(1, 10_000), default=10, help="Choices, each with own noise.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def choose_features(csv, one_hot, drop, is_json, **options):
+def choose_features(csv: str, one_hot: str, drop: str, is_json: bool, **options: Any) -> None:
     """Try a private choice of features by DP-SIS or two-stage on a plain table."""
     from dpgrs_papers.tabular.table_choices import as_text, caveats, choose_from_table
 
@@ -90,5 +89,5 @@ def choose_features(csv, one_hot, drop, is_json, **options):
     click.echo(json.dumps(result, indent=2, allow_nan=False) if is_json else as_text(result))
 
 
-def _names(text):
+def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,7 +1,7 @@
 """Methods of the registry on a plain table, such as those that the DPKendall paper compares [1]_.
 
-Selectors and fits are those of a study. What differs is that values are taken as they are, by `TableValues`
-in the place of a variant set, which lie on no grid and in no range. Benchmarks only. A method spends its
+Selectors and fits are as in a study, but values, which lie on no grid and in no range, are taken as they are,
+by `TableValues` instead of a variant set. Benchmarks only. A method spends its
 budget on up to three parts, by basic composition: a noisy count of rows, which choice and fit share, the
 choice of k features, and a fit on these and an intercept. The intercept takes no part in the choice
 (docs/how-to/tabular.md).
@@ -20,7 +20,9 @@ import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.chosen_exactly import with_intercept
+from dpgrs.methods.registry import Method
 from dpgrs.privacy.digests import data_digest
+from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.selection import registry as selectors
 from dpgrs.selection.dp_kendall import PAIRS, TablePairs
 from dpgrs.types import Neighbours, Rows, Selection
@@ -39,39 +41,23 @@ ENOUGH_MODELS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class TableRequest:
-    """The public terms of a method; below, `method` is a row of the registry.
+    """The public terms of a method; below, `method` is a row of the registry."""
 
-    Attributes
-    ----------
-    epsilon, delta : float, of all parts together.
-    k : int > 0, features to choose; without a selector it is not used.
-    neighbours : Neighbours. Under replace-one the number of rows is public and costs nothing.
-    count_share, screening_share : float in (0, 1), of epsilon, below 1 together. What a method does not have
-        goes to the fit.
-    rows_per_coefficient : float > 0, mean rows of a Tukey model for each of its coefficients. None gives 2
-        where that leaves `ENOUGH_MODELS`, by the noisy count, else fewer, but at least the papers' 1.
-    law : Selection, of private choices.
-    lasso : LassoTerms, of the groups that vote.
-    check : DepthCheck, of the Tukey mechanism.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain.
-    """
-
-    epsilon: float
-    delta: float
-    k: int = 5
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    epsilon: float  # of all parts together
+    delta: float  # of all parts together
+    k: int = 5  # features to choose; without a selector it is not used
+    neighbours: Neighbours = Neighbours.ADD_REMOVE  # under replace-one the number of rows is public, and free
+    # Shares of epsilon, below 1 together. The fit gets the share of a part that a method does not have.
     count_share: float = 0.05
     screening_share: float = 0.05
+    # Mean rows of a Tukey model for each of its coefficients. None gives 2 where that leaves `ENOUGH_MODELS`,
+    # by the noisy count, else fewer, but at least the papers' 1.
     rows_per_coefficient: float | None = None
-    law: Selection = Selection.PERMUTE_AND_FLIP
-    lasso: LassoTerms = STANDARD
-    check: DepthCheck = DepthCheck.TIGHT
+    law: Selection = Selection.PERMUTE_AND_FLIP  # of private choices
+    lasso: LassoTerms = STANDARD  # of the groups that vote
+    check: DepthCheck = DepthCheck.TIGHT  # of the Tukey mechanism
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_domains(
             self,
             ("epsilon", "at least 0.001 and at most 10000", 0.001 <= self.epsilon <= 10_000),
@@ -90,11 +76,11 @@ class TableRequest:
             )
 
     @property
-    def least_per_coefficient(self):
+    def least_per_coefficient(self) -> float:
         """The smallest mean number of rows for each coefficient of a model that may come out, a float."""
         return LEAST_PER_COEFFICIENT if self.rows_per_coefficient is None else self.rows_per_coefficient
 
-    def per_coefficient(self, n_low, n_coefficients):
+    def per_coefficient(self, n_low: float, n_coefficients: int) -> float:
         """Return the mean number of rows for each coefficient of a model, a float; all of it is public."""
         if self.rows_per_coefficient is not None:
             return self.rows_per_coefficient
@@ -102,7 +88,7 @@ class TableRequest:
         return min(max(most, LEAST_PER_COEFFICIENT), MOST_PER_COEFFICIENT)
 
     @cached_property
-    def tukey(self):
+    def tukey(self) -> TukeyRequest:
         """The terms of the Tukey mechanism, a TukeyRequest."""
         return TukeyRequest(
             epsilon=self.epsilon,
@@ -113,11 +99,11 @@ class TableRequest:
             check=self.check,
         )
 
-    def has_private_count(self, method):
+    def has_private_count(self, method: Method) -> bool:
         """Whether something is to be paid for the number of rows, a bool."""
         return method.n_counts > 0 and self.tukey.has_private_count
 
-    def budget(self, method):
+    def budget(self, method: Method) -> dict[str, float]:
         """Split epsilon: a dict of ``count``, ``screening`` and ``fit``, 0 where the method has none."""
         if method.is_non_private:
             return dict.fromkeys(("count", "screening", "fit"), 0.0)
@@ -125,7 +111,7 @@ class TableRequest:
         screening = self.epsilon * self.screening_share if method.is_screened else 0.0
         return {"count": count, "screening": screening, "fit": self.epsilon - count - screening}
 
-    def require_features(self, method, n_features):
+    def require_features(self, method: Method, n_features: int) -> None:
         """Raise UsageError unless k features can be chosen from `n_features` and some are left."""
         if method.is_screened and self.k >= n_features:
             raise UsageError(
@@ -134,7 +120,7 @@ class TableRequest:
                 "Choose fewer, or take a method without a choice.",
             )
 
-    def least_rows(self, method, n_features):
+    def least_rows(self, method: Method, n_features: int) -> int:
         """Return the number of rows below which there can be no model, an int."""
         each = (self.k if method.is_screened else n_features) + 1
         each *= self.least_per_coefficient if method.reads_count else 1
@@ -143,100 +129,63 @@ class TableRequest:
 
 @dataclass(frozen=True, eq=False)
 class TableValues:
-    """The rows of a plain table, for selectors that otherwise read the ScreeningData of a study.
+    """The rows of a plain table, for selectors that otherwise read the ScreeningData of a study."""
 
-    Attributes
-    ----------
-    training_rows : (n_rows, n_features) finite float64, without an intercept.
-    y : (n_rows,) finite float64
-    """
-
-    training_rows: np.ndarray
-    y: np.ndarray
+    training_rows: np.ndarray  # (n_rows, n_features) finite float64, without an intercept
+    y: np.ndarray  # (n_rows,) finite float64
     rows = Rows.PEOPLE
 
     @property
-    def rows_by_index(self):
+    def rows_by_index(self) -> np.ndarray:
         """The same rows."""
         return self.training_rows
 
     @property
-    def Y(self):
+    def Y(self) -> np.ndarray:
         """The outcomes, (1, n_rows)."""
         return self.y[np.newaxis]
 
     @property
-    def is_training(self):
+    def is_training(self) -> np.ndarray:
         """All rows, (n_rows,) bool."""
         return np.ones(len(self.y), dtype=bool)
 
     @cached_property
-    def kept(self):
-        """What selectors compute once: here the TablePairs of the outcome."""
+    def kept(self) -> dict:
+        """Arrays that selectors compute once: here the TablePairs of the outcome."""
         return {PAIRS: [TablePairs(np.ascontiguousarray(self.training_rows.T), self.y)]}
 
-    def unit_keys(self, rows_per_unit):
-        """Return a key of every row: what is in it."""
+    def unit_keys(self, rows_per_unit: int) -> list[str]:
+        """Return a key of every row: its values."""
         return [row.tobytes().hex() for row in np.column_stack([self.training_rows, self.y])]
 
 
 @dataclass(frozen=True)
 class TableFit:
-    """A fitted method.
+    """A fitted method."""
 
-    Attributes
-    ----------
-    weights : (n_features + 1,) float64, intercept last and 0 where not chosen; None if there is no model.
-    chosen : (k,) int64 in the order of choice, or all features.
-    status : Status
-    n_models : int, or None where models are not drawn among.
-    events : tuple of events, of all that was paid for; empty without privacy.
-    clips_rows : bool
-    """
-
-    weights: np.ndarray | None
-    chosen: np.ndarray
+    weights: np.ndarray | None  # (n_features + 1,), intercept last, 0 if not chosen; None without a model
+    chosen: np.ndarray  # (k,) int64 in the order of choice, or all features
     status: Status
-    n_models: int | None
-    events: tuple
+    n_models: int | None  # None if no models are drawn among
+    events: tuple  # of all that was paid for; empty without privacy
     clips_rows: bool
 
-    def predict(self, X):
-        """Predict outcomes.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features)
-
-        Returns
-        -------
-        (n_rows,) float64, or None if there is no model.
-        """
+    def predict(self, X: np.ndarray) -> np.ndarray | None:
+        """Predict outcomes, (n_rows,) float64, or None if there is no model."""
         if self.weights is None:
             return None
         rows = with_intercept(X[:, self.chosen])
         return (clip_rows(rows) if self.clips_rows else rows) @ self.weights[np.append(self.chosen, -1)]
 
 
-def fit_method(X, y, *, method, request, noise):
+def fit_method(
+    X: np.ndarray, y: np.ndarray, *, method: Method, request: TableRequest, noise: NoiseSource
+) -> TableFit:
     """Choose features, if the method does, and fit a linear model on them and an intercept.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) finite float64, without an intercept. A row is a unit of privacy.
-    y : (n_rows,) finite float64
-    method : Method, one of `table_methods`.
-    request : TableRequest
-    noise : NoiseSource of a benchmark.
-
-    Returns
-    -------
-    TableFit. By basic composition all events together are (epsilon, delta)-DP if the method is private.
-
-    Raises
-    ------
-    UsageError
-        If X and y do not fit together or k features cannot be chosen, and in a release, by its charge.
+    X is finite and without an intercept; each row is a unit of privacy. By basic composition all events
+    together are (epsilon, delta)-DP if the method is private.
     """
     n_features, fitter = X.shape[1], fitter_of(method)
     if y.shape != X.shape[:1]:
@@ -246,37 +195,38 @@ def fit_method(X, y, *, method, request, noise):
     request.require_features(method, n_features)
     budget, events, n_low = request.budget(method), [], float(len(X))
     if request.has_private_count(method):
-        terms = {"epsilon": budget["count"], "request": request.tukey, "noise": noise}
-        n_low, *events = private_lower_count(len(X), **terms)
+        count_options = {"epsilon": budget["count"], "request": request.tukey, "noise": noise}
+        n_low, *events = private_lower_count(len(X), **count_options)
     chosen = np.arange(n_features)
     if method.is_screened:
-        terms = {"epsilon": budget["screening"], "request": request, "noise": noise}
-        chosen, *of_choice = choose_columns(X, y, method=method, n_low=n_low, **terms)
+        choice_options = {"epsilon": budget["screening"], "request": request, "noise": noise}
+        chosen, *of_choice = choose_columns(X, y, method=method, n_low=n_low, **choice_options)
         events += of_choice
-    asked = fitter.of_table(request, epsilon=budget["fit"], n_low=n_low, n_coefficients=len(chosen) + 1)
-    fit, weights = fitter.fit(X[:, chosen], y, request=asked, noise=noise), None
+    fit_request = fitter.of_table(request, epsilon=budget["fit"], n_low=n_low, n_coefficients=len(chosen) + 1)
+    fit, weights = fitter.fit(X[:, chosen], y, request=fit_request, noise=noise), None
     if fit.status == Status.RELEASED:
         weights = np.zeros(n_features + 1)
         weights[np.append(chosen, -1)] = [*fit.weights, fit.intercept]
     return TableFit(weights, chosen, fit.status, fit.n_models, (*events, *fit.events), fitter.clips_rows)
 
 
-def choose_columns(X, y, *, method, n_low, epsilon, request, noise):
+def choose_columns(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    method: Method,
+    n_low: float,
+    epsilon: float,
+    request: TableRequest,
+    noise: NoiseSource,
+) -> tuple:
     """Choose features by the selector of a method, without noise where it is not private.
 
-    Parameters
-    ----------
-    X, y, method, request, noise : as in `fit_method`.
-    n_low : float, number of rows, public or released before.
-    epsilon : float, of all choices together.
-
-    Returns
-    -------
-    (k,) int64 indices of different columns, and the events.
+    The result is their (k,) int64 indices, and then the events; `n_low` is public or was released before.
     """
-    selector, data, terms = selectors.SELECTORS[method.selector], TableValues(X, y), {"outcome_bound": None}
+    selector, data, options = selectors.SELECTORS[method.selector], TableValues(X, y), {"outcome_bound": None}
     if method.is_non_private:
-        return selectors.named(selector.exact)(data, 0, n_choices=request.k, **terms), *()
-    asked = selectors.named(selector.of_table)(request, epsilon=epsilon, n_low=n_low)
+        return selectors.named(selector.exact)(data, 0, n_choices=request.k, **options), *()
+    choice_request = selectors.named(selector.of_table)(request, epsilon=epsilon, n_low=n_low)
     source = noise.on(data_digest(X, y))
-    return selectors.named(selector.private)(data, 0, request=asked, noise=source, **terms)
+    return selectors.named(selector.private)(data, 0, request=choice_request, noise=source, **options)

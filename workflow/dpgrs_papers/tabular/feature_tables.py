@@ -1,8 +1,10 @@
 """Plain tables of features and one outcome, for benchmarks: open data, so messages may quote a cell."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from dpgrs.io.tables.tables import header_of, rows_of
 from dpgrs.io.tables.text_columns import (
     LARGEST_VALUE,
     Naming,
+    TextColumn,
     is_number_or_missing,
     levels_of_column,
     numbers_of_column,
@@ -20,7 +23,7 @@ from dpgrs.io.tables.text_columns import (
 )
 
 SCALE_COLUMNS = ("column", "centre", "scale")
-OWN_SCALE = "data"  # in place of such a table: by the rows themselves, which is not private
+OWN_SCALE = "data"  # instead of such a table: by the rows themselves, which is not private
 
 
 OPTIONS = Naming("--one-hot", "--drop", lambda option, name: f"{option} {shlex.quote(name)}")
@@ -28,55 +31,32 @@ OPTIONS = Naming("--one-hot", "--drop", lambda option, name: f"{option} {shlex.q
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Features and an outcome.
+    """Features and an outcome."""
 
-    Attributes
-    ----------
-    X : (n_rows, n_features) float64, finite, without an intercept.
-    y : (n_rows,) float64, finite.
-    features : list of n_features str; a level of a column is ``column=level``.
-    target : str
-    levels : frozenset of str, the features that are levels.
-    path : str
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    features: list
+    X: np.ndarray  # (n_rows, n_features) float64, finite, without an intercept
+    y: np.ndarray  # (n_rows,) float64, finite
+    features: list[str]  # a level of a column is ``column=level``
     target: str
-    levels: frozenset
+    levels: frozenset[str]  # the features that are levels
     path: str
 
 
-def read_feature_table(path, *, target=None, one_hot=(), drop=()):
+def read_feature_table(
+    path: Path | str, *, target: str | None = None, one_hot: Sequence[str] = (), drop: Sequence[str] = ()
+) -> FeatureTable:
     """Read a table with names in its first line: CSV, TSV or semicolons, plain or gzipped.
 
-    Parameters
-    ----------
-    path : the file.
-    target : str, the column of outcomes; None takes the last that is not left out.
-    one_hot : sequence of str, columns of labels. Each becomes a column of 0 and 1 for each of its levels.
-    drop : sequence of str, columns to leave out, such as one of ids; nothing in them is looked at.
-
-    Returns
-    -------
-    FeatureTable
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, or a line of another length than the first.
-    UsageError
-        A column that is not there, or is not of finite numbers or labels as it should be, or is constant.
+    The target is the column of outcomes, None the last that is not dropped. Columns to `one_hot` hold labels,
+    and become a column of 0 and 1 for each level. Columns to drop are not read.
     """
     rows = rows_of(path)
     names = header_of(rows, path)
-    drop = [_known("--drop", name, names, path) for name in drop]
-    kept = [name for name in names if name not in drop]
-    if not kept:
+    drop = [_require_column("--drop", name, names, path) for name in drop]
+    column_names = [name for name in names if name not in drop]
+    if not column_names:
         raise UsageError("no-columns-left", f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
-    target = kept[-1] if target is None else _known("--target", target, names, path)
-    one_hot = [_known("--one-hot", name, names, path) for name in one_hot]
+    target = column_names[-1] if target is None else _require_column("--target", target, names, path)
+    one_hot = [_require_column("--one-hot", name, names, path) for name in one_hot]
     for option, named in (("--one-hot", one_hot), ("--drop", drop)):
         if target in named:
             raise UsageError(
@@ -94,7 +74,7 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
             "header-of-numbers",
             f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.",
         )
-    if len(kept) < 2:
+    if len(column_names) < 2:
         raise UsageError(
             "no-features",
             f"`{path}` must have a feature beside the target `{target}`, got none. "
@@ -121,41 +101,16 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
     return FeatureTable(np.column_stack(values), y, list(features), target, frozenset(levels), str(path))
 
 
-def read_scales(path, table):
-    """Read what is subtracted from columns and what they are divided by then: public numbers.
-
-    Parameters
-    ----------
-    path, table : as in `read_named_scales`; also errors. What the file does not name stays as it is.
-
-    Returns
-    -------
-    centres, scales : (n_features + 1,) float64, of the features and of the outcome, which is the last.
-    """
+def read_scales(path: Path | str, table: FeatureTable) -> tuple[np.ndarray, np.ndarray]:
+    """Read public centres and scales of features and, last, of the outcome; 0 and 1 if it names none."""
     scales = read_named_scales(path, table)
     return scales["centre"].fillna(0.0).to_numpy(), scales["scale"].fillna(1.0).to_numpy()
 
 
-def read_named_scales(path, table):
-    """Read the public centres and scales of columns.
+def read_named_scales(path: Path | str, table: FeatureTable) -> pd.DataFrame:
+    """Read the public centres and scales of columns, by name; NaN for columns that the file does not name.
 
-    Parameters
-    ----------
-    path : a table with the columns `column`, or `outcome` as in a study's `outcomes.scales`, `centre` and
-        `scale`.
-    table : FeatureTable
-
-    Returns
-    -------
-    DataFrame of centre and scale, by the names of the features and, last, of the outcome; NaN where the file
-    does not name one.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file.
-    UsageError
-        Other columns, a name that the table does not have or that comes twice, or a scale not above 0.
+    The file has the columns `column`, or `outcome` as in a study's `outcomes.scales`, `centre` and `scale`.
     """
     rows = rows_of(path)
     header = header_of(rows, path)
@@ -167,16 +122,16 @@ def read_named_scales(path, table):
         )
     names = [*table.features, table.target]
     scales = pd.DataFrame({"centre": np.nan, "scale": np.nan}, index=names)
-    seen = set()
+    seen_names = set()
     for line, (name, *values) in rows:
         where = f"`{path}`, line {line}"
-        if name in seen or name not in names:
-            fault = "a second line for" if name in seen else "the unknown"
+        if name in seen_names or name not in names:
+            fault = "a second line for" if name in seen_names else "the unknown"
             raise UsageError(
                 "scale-line-repeated",
                 f"{where}: each line must name another column, got {fault} `{name}`. {_hint(name, names)}",
             )
-        seen.add(name)
+        seen_names.add(name)
         numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
         # NaN, of text too, is in no range.
         if not (np.abs(numbers) <= LARGEST_VALUE).all() or not numbers[1] >= 1 / LARGEST_VALUE:
@@ -189,7 +144,7 @@ def read_named_scales(path, table):
     return scales
 
 
-def _known(option, name, names, path):
+def _require_column(option: str, name: str, names: Sequence[str], path: Path | str) -> str:
     """Return the name of a column that is there."""
     if name not in names:
         raise UsageError(
@@ -198,15 +153,17 @@ def _known(option, name, names, path):
     return name
 
 
-def _hint(name, names):
+def _hint(name: str, names: Sequence[str]) -> str:
     close = get_close_matches(name, names, n=1)
     if close:
         return f"Did you mean `{close[0]}`?"
-    listed = ", ".join(f"`{known}`" for known in names[:20]) + (", ..." if len(names) > 20 else "")
+    listed = ", ".join(f"`{column_name}`" for column_name in names[:20]) + (
+        ", ..." if len(names) > 20 else ""
+    )
     return f"There are {listed}."
 
 
-def _require_two_values(column, numbers, fix):
+def _require_two_values(column: TextColumn, numbers: np.ndarray, fix: str) -> None:
     if numbers.min() == numbers.max():
         raise UsageError(
             "column-constant",

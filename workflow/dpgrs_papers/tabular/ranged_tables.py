@@ -3,31 +3,39 @@
 What a run of the workflow does in jobs (docs/measurements/tables.md) is done here for one split of one table.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.config.schema import keys
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.tables.real_tables import RealTable, read_ranges
 from dpgrs.io.tables.tables import header_of, rows_of
+from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.ols import fit_exactly
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, Method
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data, variants_of_table
 from dpgrs.study.settings import resolve
 from dpgrs.study.table_values import range_problems
+from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Neighbours, Rows
 from dpgrs_papers.methods.tukey import Status
+from dpgrs_papers.tabular.compositions import TableRequest
+from dpgrs_papers.tabular.feature_tables import FeatureTable
 
 # Scales that a range made of them reaches on either side of its centre: what lies beyond is clipped.
 REACH = 4.0
@@ -39,20 +47,12 @@ OWN_OPTION = "regression.rows_per_coefficient"
 
 
 class PublicBounds(NamedTuple):
-    """What is public of a table.
+    """The public bounds of a table."""
 
-    Attributes
-    ----------
-    ranges : triple of (n_features,) float64, low, high and centre.
-    target : pair of float, centre and scale of the outcome, or its low and high.
-    is_scaled : bool, which of the two it is.
-    row_clip : float, the `privacy.genotype_clip` that goes with them.
-    """
-
-    ranges: tuple
-    target: tuple
-    is_scaled: bool
-    row_clip: float
+    ranges: tuple  # low, high and centre, (n_features,) float64 each
+    target: tuple[float, float]  # centre and scale of the outcome, or its low and high
+    is_scaled: bool  # whether the target has a scale
+    row_clip: float  # the `privacy.genotype_clip` that goes with them
 
 
 @dataclass(frozen=True)
@@ -79,32 +79,18 @@ class RangedReplicate:
     training_r2: float | None
 
 
-def bounds_of_ranges(path, table, scales):
-    """Read the public ranges of a table's columns.
+def bounds_of_ranges(path: Path | str, table: FeatureTable, scales: pd.DataFrame | None) -> PublicBounds:
+    """Read the public ranges of a table's columns, a file as for `read_ranges`.
 
-    Parameters
-    ----------
-    path : a table as for `read_ranges`, perhaps with a line of the outcome's very name.
-    table : FeatureTable
-    scales : DataFrame as from `read_named_scales`, which names the outcome alone; None without.
-
-    Returns
-    -------
-    PublicBounds
-
-    Raises
-    ------
-    DpgrsError
-        As from `read_ranges`.
-    UsageError
-        Without public numbers of the outcome, or with two; for a range that holds less than half of values.
+    The outcome has either a line of its very name there, or a scale: scales, from `read_named_scales`, name
+    only the outcome. A range that holds less than half of the values is refused.
     """
     target, is_named = table.target, _names_range(path, table.target)
-    if scales is not None and (others := [name for name in scales.dropna().index if name != target]):
+    if scales is not None and (other_names := [name for name in scales.dropna().index if name != target]):
         raise UsageError(
             "scale-with-ranges",
-            f"`--scale` must be of the target `{target}` alone beside `--ranges`, got `{others[0]}` too. "
-            "Leave the others to the ranges.",
+            f"`--scale` must be of the target `{target}` alone beside `--ranges`, got `{other_names[0]}` "
+            "too. Leave the others to the ranges.",
         )
     has_scale = scales is not None and bool(scales.loc[target].notna().all())
     if has_scale == is_named:
@@ -114,36 +100,21 @@ def bounds_of_ranges(path, table, scales):
             "target-range-missing",
             f"`{path}` or `--scale` must have a line for the target `{target}`, got {got}. {fix}",
         )
-    known = _real(table, is_named)
-    low, high, centre = read_ranges(path, known, others=() if is_named else (target,))
-    for line in range_problems(known, low, high, key=str(path)):
+    real_table = _real(table, is_named)
+    low, high, centre = read_ranges(path, real_table, others=() if is_named else (target,))
+    for line in range_problems(real_table, low, high, key=str(path)):
         raise UsageError("values-outside-ranges", line)
     n_features = table.X.shape[1]
     ranges = tuple(bound[:n_features] for bound in (low, high, centre))
-    own = (low[-1], high[-1]) if is_named else tuple(scales.loc[target])
-    return PublicBounds(ranges, own, not is_named, keys()["privacy.genotype_clip"]["default"])
+    target_numbers = (low[-1], high[-1]) if is_named else tuple(scales.loc[target])
+    return PublicBounds(ranges, target_numbers, not is_named, keys()["privacy.genotype_clip"]["default"])
 
 
-def bounds_of_scales(table, scales, *, option):
-    """Take as ranges `REACH` scales on either side of public centres.
+def bounds_of_scales(table: FeatureTable, scales: pd.DataFrame, *, option: str) -> PublicBounds:
+    """Take as ranges `REACH` scales on either side of public centres; `option` names them in messages.
 
     Rows are taken to be as long as columns of these scales make them: a column has a root mean square of
     1/`REACH` of half its range, and a level without a scale, between 0 and 1, of all of it.
-
-    Parameters
-    ----------
-    table : FeatureTable
-    scales : DataFrame of centre and scale, as from `read_named_scales`.
-    option : str, what names them, for messages.
-
-    Returns
-    -------
-    PublicBounds
-
-    Raises
-    ------
-    UsageError
-        For a column without a scale that is no level.
     """
     lacking = [name for name in scales.index[scales["scale"].isna()] if name not in table.levels]
     if lacking:
@@ -152,9 +123,12 @@ def bounds_of_scales(table, scales, *, option):
             f"{option} must have a line for every column, got none for `{lacking[0]}`. Add its public centre "
             "and scale, or give `--ranges`.",
         )
-    own = scales.loc[table.features]
-    is_level = own["scale"].isna().to_numpy()
-    centre, scale = own["centre"].fillna(0.5).to_numpy(), own["scale"].fillna(0.5 / REACH).to_numpy()
+    feature_scales = scales.loc[table.features]
+    is_level = feature_scales["scale"].isna().to_numpy()
+    centre, scale = (
+        feature_scales["centre"].fillna(0.5).to_numpy(),
+        feature_scales["scale"].fillna(0.5 / REACH).to_numpy(),
+    )
     ranges = (centre - REACH * scale, centre + REACH * scale, centre)
     squares = np.where(is_level, 1.0, REACH**-2)
     # In units of rows of centred columns, each with a mean square of a half.
@@ -162,34 +136,27 @@ def bounds_of_scales(table, scales, *, option):
     return PublicBounds(ranges, tuple(scales.loc[table.target]), True, row_clip)
 
 
-def _names_range(path, name):
+def _names_range(path: Path | str, name: str) -> bool:
     """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
     rows = rows_of(path)
     header_of(rows, path)
     return any(pattern == name for _, (pattern, *_) in rows)
 
 
-def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
-    """Return the settings of a study of a table by one method.
+def settings_of_study(
+    method: str,
+    n_features: int,
+    *,
+    request: TableRequest,
+    seed: int,
+    row_clip: float,
+    overrides: Sequence[str] = (),
+) -> StudyConfig:
+    """Return the settings of a study of a table by one method of `ranged_methods`.
 
-    Parameters
-    ----------
-    method : str, of `dpgrs.study.table_cohort.ranged_methods`.
-    n_features : int
-    request : TableRequest
-    seed : int
-    row_clip : float, the `privacy.genotype_clip` unless `given` names it.
-    given : sequence of str, settings as ``regression.sgd.steps=400``.
-
-    Returns
-    -------
-    StudyConfig
-
-    Raises
-    ------
-    UsageError
-        For a setting that is none, that the method does not read, or whose value is out of its domain, and
-        for neighbours that the method does not have.
+    Overrides are settings as ``regression.sgd.steps=400``; `row_clip` is the `privacy.genotype_clip` unless
+    one of them names it. Settings that the method does not read are refused, as are neighbours that it does
+    not have.
     """
     row, relation = METHODS[method], request.neighbours
     if row.neighbours not in (None, relation):
@@ -222,23 +189,17 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
     }
     if request.rows_per_coefficient is not None:
         config["regression"]["rows_per_coefficient"] = request.rows_per_coefficient
-    for key, value in (_setting(text, method) for text in given):
+    for key, value in (_setting(text, method) for text in overrides):
         *sections, name = key.split(".")
-        part = config
+        section_config = config
         for section in sections:
-            part = part.setdefault(section, {})
-        part[name] = value
+            section_config = section_config.setdefault(section, {})
+        section_config[name] = value
     return resolve(config)
 
 
-def budget_of_study(request, row):
-    """Split epsilon as a study does: a dict of ``count``, ``screening`` and ``fit``.
-
-    Parameters
-    ----------
-    request : TableRequest
-    row : Method
-    """
+def budget_of_study(request: TableRequest, row: Method) -> dict[str, float]:
+    """Split epsilon as a study does: a dict of ``count``, ``screening`` and ``fit``."""
     if row.is_non_private:
         return dict.fromkeys(("count", "screening", "fit"), 0.0)
     is_counted = request.neighbours == Neighbours.ADD_REMOVE
@@ -247,21 +208,15 @@ def budget_of_study(request, row):
     return {"count": count, "screening": screening, "fit": request.epsilon - count - screening}
 
 
-def fit_within_ranges(table, split, *, bounds, settings, key):
-    """Fit a study's one method on one side of a split, and measure it on both.
-
-    Parameters
-    ----------
-    table : FeatureTable
-    split : rows to test on and to train on.
-    bounds : PublicBounds
-    settings : StudyConfig, as from `settings_of_study`.
-    key : tuple of str and int, tells the noise of replicates apart.
-
-    Returns
-    -------
-    RangedReplicate
-    """
+def fit_within_ranges(
+    table: FeatureTable,
+    split: tuple[np.ndarray, np.ndarray],
+    *,
+    bounds: PublicBounds,
+    settings: StudyConfig,
+    key: tuple,
+) -> RangedReplicate:
+    """Fit a study's one method on one side of a split, and measure it on both; the key selects the noise."""
     n_rows, size = table.X.shape
     is_training = np.zeros(n_rows, dtype=bool)
     is_training[split[1]] = True
@@ -273,9 +228,9 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
         X = joined_rows(variant_set, size, rows=Rows.PEOPLE)
     chosen = np.arange(size) if fit.chosen is None else fit.chosen[0]
     low, high, _ = bounds.ranges
-    seen = table.X[is_training]
+    training_X = table.X[is_training]
     clipped = {
-        "values": float(np.mean((seen < low) | (seen > high))),
+        "values": float(np.mean((training_X < low) | (training_X > high))),
         "outcomes": float(np.mean(np.abs(y[is_training]) > bound)),
         "rows": _share_of_long_rows(settings.methods[0], data, size),
     }
@@ -284,21 +239,23 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
         mean, predicted = y[is_training].mean(keepdims=True), fit.predict(X)
         sides = (y[np.newaxis, rows] for rows in split)
         r2 = [
-            float(r_squared(own, predicted[:, rows], training_mean=mean)[0])
-            for own, rows in zip(sides, split, strict=True)
+            float(r_squared(outcome, predicted[:, rows], training_mean=mean)[0])
+            for outcome, rows in zip(sides, split, strict=True)
         ]
     return RangedReplicate(RangedFit(chosen, status, clipped), *r2)
 
 
-def _setting(text, method):
-    """Return key and value of one of `given`."""
-    known = [key for key in keys() if key.startswith("regression.") and key != OWN_OPTION]
-    known += [*OF_BOUNDS, *OF_BUDGET]
-    key, is_pair, value = (part.strip() for part in text.partition("="))
-    if not is_pair or key not in known:
+def _setting(text: str, method: str) -> tuple[str, str]:
+    """Return key and value of one of the overrides."""
+    allowed = [key for key in keys() if key.startswith("regression.") and key != OWN_OPTION]
+    allowed += [*OF_BOUNDS, *OF_BUDGET]
+    key, is_pair, value = (piece.strip() for piece in text.partition("="))
+    if not is_pair or key not in allowed:
         last = key.rpartition(".")[2]
-        close = get_close_matches(key, known, n=1) or [one for one in known if one.endswith(f".{last}")]
-        fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
+        close = get_close_matches(key, allowed, n=1) or [
+            allowed_key for allowed_key in allowed if allowed_key.endswith(f".{last}")
+        ]
+        fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(allowed)}."
         raise UsageError(
             "set-option-form",
             f"`{SET}` must be KEY=VALUE with a setting of such a study, got `{text}`. {fix}",
@@ -307,35 +264,35 @@ def _setting(text, method):
     read += mechanism_of(method, is_release=False).reads
     is_read = any(key == name or key.startswith(f"{name}.") for name in read)
     if key.startswith("regression.") and not is_read:
-        own = ", ".join(name for name in known if any(name.startswith(one) for one in read))
+        settable = ", ".join(name for name in allowed if any(name.startswith(prefix) for prefix in read))
         raise UsageError(
             "setting-not-of-method",
             f"`{SET}` must be of what {method} reads, got `{key}`. Leave it out"
-            + (f", or set one of {own}." if own else "."),
+            + (f", or set one of {settable}." if settable else "."),
         )
     return key, value
 
 
-def _fit(settings, data, key):
+def _fit(settings: StudyConfig, data: TrainingData, key: tuple) -> tuple[LinearFit, Status]:
     """Return the LinearFit of the one method of a study, and its Status."""
     (method,), (size,) = settings.methods, data.outcomes.values
     row = METHODS[method]
     if row.is_non_private and not row.is_screened:
         return fit_exactly(method, data.statistics, size, settings.regression.as_dict()), Status.RELEASED
     if row.is_non_private:
-        terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
+        choice_options = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
         rows = data.rows(size)
-        return fit_chosen_exactly(rows, exact_choices(rows, row.selector, **terms)), Status.RELEASED
+        return fit_chosen_exactly(rows, exact_choices(rows, row.selector, **choice_options)), Status.RELEASED
     (draw,) = draws_of_study(settings, data)
-    drawn = draw.draw(BenchmarkNoise(settings.seed, *key, *draw.key))
+    noisy = draw.draw(BenchmarkNoise(settings.seed, *key, *draw.key))
     fit = draw.mechanism.fit(
-        method, drawn, request=draw.request, terms=FitTerms.of(settings.regression.as_dict()), outcomes=None
+        method, noisy, request=draw.request, terms=FitTerms.of(settings.regression.as_dict()), outcomes=None
     )
-    (ending,) = getattr(drawn, "statuses", ()) or ("ok",)
+    (ending,) = getattr(noisy, "statuses", ()) or ("ok",)
     return fit, Status.RELEASED if ending == "ok" else Status(ending)
 
 
-def _share_of_long_rows(method, data, size):
+def _share_of_long_rows(method: str, data: TrainingData, size: int) -> float | None:
     """Return the share of training rows that were shortened; None where sums of rows are not taken."""
     takes_sums = "statistics" in mechanism_of(method, is_release=False).takes
     if METHODS[method].is_non_private or not takes_sums:
@@ -343,7 +300,7 @@ def _share_of_long_rows(method, data, size):
     return float(data.statistics.clips.rows[size, 1][0] / data.statistics.n_rows)
 
 
-def _standardised(y, bounds, bound):
+def _standardised(y: np.ndarray, bounds: PublicBounds, bound: float) -> np.ndarray:
     """Return the outcome, standardised; one with a range is at its bound at the ends of it."""
     if bounds.is_scaled:
         centre, scale = bounds.target
@@ -353,7 +310,7 @@ def _standardised(y, bounds, bound):
     return (y - centre) / scale
 
 
-def _real(table, with_target=False):
+def _real(table: FeatureTable, with_target: bool = False) -> RealTable:
     """Return the features of a FeatureTable as a RealTable, with the outcome as its last column if asked."""
     names = table.features + [table.target] * with_target
     values = np.column_stack([table.X, table.y]) if with_target else table.X

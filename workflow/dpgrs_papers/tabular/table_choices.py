@@ -1,6 +1,8 @@
 """Choose features of a plain table by DP-SIS or two-stage, with seeded noise. Benchmarks only."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from dpgrs_papers.selection.peel import private_peel
 from dpgrs_papers.selection.sensitivity import votes_sensitivity
 from dpgrs_papers.selection.sublasso import Ballot, GroupRule, count_votes, number_of_groups
 from dpgrs_papers.selection.top_k import top_k
-from dpgrs_papers.tabular.feature_tables import OWN_SCALE, read_feature_table, read_scales
+from dpgrs_papers.tabular.feature_tables import OWN_SCALE, FeatureTable, read_feature_table, read_scales
 from dpgrs_papers.types import TableSelector
 
 BALLOTS = {TableSelector.TWO_STAGE: Ballot.LARGEST, TableSelector.SUPPORTS: Ballot.SUPPORT}
@@ -24,32 +26,28 @@ OWN_WIDTH = 2.0
 RELATION = {"neighbours": Neighbours.REPLACE_ONE, "unit": Unit.PERSON}
 
 
-def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, bounds, replicates, seed):
+def choose_from_table(
+    path: Path | str,
+    *,
+    target: str | None,
+    one_hot: Sequence[str],
+    drop: Sequence[str],
+    selector: str,
+    k: int,
+    epsilon: float,
+    bounds: str | None,
+    replicates: int,
+    seed: int,
+) -> dict:
     """Choose k features several times, each with noise of its own.
 
-    Data sets that are compared differ in what is in one row, so that the number of rows is public.
+    Neighbouring data sets differ in the values of one row; the number of rows is public. For `SIS`, bounds
+    are a table as for `read_scales`, where entries are clipped at `scale` on either side of `centre`, or
+    `OWN_SCALE` for means and `OWN_WIDTH` standard deviations of the rows, which are not private; else they
+    are None.
 
-    Parameters
-    ----------
-    path, target, one_hot, drop : as in `read_feature_table`.
-    selector : TableSelector
-    k : int, features.
-    epsilon : float > 0, of all k together.
-    bounds : for `SIS` a table as for `read_scales`, where entries are clipped at `scale` on either side of
-        `centre`; or `OWN_SCALE` for means and `OWN_WIDTH` standard deviations of the rows, which are not
-        private. None for the others.
-    replicates : int > 0
-    seed : int, public.
-
-    Returns
-    -------
-    dict of JSON values: names of the features chosen in each replicate and without noise, and how many of
-    these are among them.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain, or bounds that lack or are of no use.
+    The result is a dict of JSON values: names of the features chosen in each replicate and without noise, and
+    how many features both have.
     """
     table = read_feature_table(path, target=target, one_hot=one_hot, drop=drop)
     check_lasso(table.X, table.y, k=k)
@@ -76,7 +74,7 @@ def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, boun
         "epsilon": epsilon,
         "k": k,
         "replicates": replicates,
-        "chosen": [names[one].tolist() for one in chosen],
+        "chosen": [names[choice].tolist() for choice in chosen],
         "without_noise": names[exact].tolist(),
         "shared": n_shared(chosen, [exact] * replicates).tolist(),
         "neighbours": str(RELATION["neighbours"]),
@@ -89,8 +87,8 @@ def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, boun
     }
 
 
-def as_text(result):
-    """Return the result of `choose_from_table` as a table and what is to be known of it, a str."""
+def as_text(result: dict) -> str:
+    """Return the result of `choose_from_table` as a table with its summary."""
     rows = [
         [str(number), str(shared), ", ".join(chosen)]
         for number, (shared, chosen) in enumerate(
@@ -98,14 +96,14 @@ def as_text(result):
         )
     ]
     rows.append(["no noise", str(result["k"]), ", ".join(result["without_noise"])])
-    said = (
+    summary = (
         f"{result['k']} of {result['features']} features for `{result['target']}` by {result['rows']} rows. "
         f"Epsilon {result['epsilon']:g}, {result['neighbours']} of a row."
     )
-    return "\n".join([text_table(["replicate", "as without noise", "features"], rows), "", said])
+    return "\n".join([text_table(["replicate", "as without noise", "features"], rows), "", summary])
 
 
-def caveats(result):
+def caveats(result: dict) -> list[str]:
     """Return what a result of `choose_from_table` must not be taken for, a list of str."""
     lines = ["Benchmark: not private. The noise is seeded, and anyone can take it off."]
     if result["bounds"] == OWN_SCALE:
@@ -113,7 +111,7 @@ def caveats(result):
     return lines
 
 
-def _sis(table, k, epsilon, bounds):
+def _sis(table: FeatureTable, k: int, epsilon: float, bounds: str) -> tuple[np.ndarray, Callable]:
     """Return exact scores, and what chooses by them with a source of noise."""
     values = np.column_stack([table.X, table.y])
     if bounds == OWN_SCALE:
@@ -127,10 +125,10 @@ def _sis(table, k, epsilon, bounds):
     return scores.values, partial(private_sis, scores, request=request)
 
 
-def _votes(table, k, epsilon, ballot):
+def _votes(table: FeatureTable, k: int, epsilon: float, ballot: Ballot) -> tuple[np.ndarray, Callable]:
     """Return votes, and what chooses by them; the rows are in groups by their places."""
     n_groups = number_of_groups(len(table.y), k, rule=GroupRule.TWO_STAGE)
-    terms = {"k": k, "n_groups": n_groups, "seed": 0, "rows_per_unit": 1, "ballot": ballot}
-    votes = count_votes(table.X, table.y, None, **terms)
+    vote_options = {"k": k, "n_groups": n_groups, "seed": 0, "rows_per_unit": 1, "ballot": ballot}
+    votes = count_votes(table.X, table.y, None, **vote_options)
     sensitivity = votes_sensitivity(**RELATION, is_by_place=True)
     return votes, partial(private_peel, votes, k=k, sensitivity=sensitivity, epsilon=epsilon, name="votes")

@@ -74,7 +74,7 @@ def baseline_cases() -> "list[AuditCase]":
         _sgd(MEMBER, **PERSON, **ADDED, **GDP, fractions=FRACTIONS, clip=FRACTIONAL_NORM * DOSAGE_STEP),
         _sketched_gram(MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
         _sketched_gram(MEMBER, OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
-        # Of what is claimed of clipped rows, 5/2 + 1/16, these two move 5/2 (docs/proofs/clipped_gram.md).
+        # The claim for clipped rows is 5/2 + 1/16, and these two move 5/2 (docs/proofs/clipped_gram.md).
         _sketched_gram(
             SHORT_MEMBER,
             MIRRORED_MEMBER,
@@ -101,31 +101,33 @@ def baseline_cases() -> "list[AuditCase]":
     ]
 
 
-def _separate_statistics(member: tuple | None, **terms: Any) -> "AuditCase":
-    request = PrivacyRequest(**request_terms(member, **terms))
+def _separate_statistics(member: tuple | None, **request_fields: Any) -> "AuditCase":
+    request = PrivacyRequest(**request_terms(member, **request_fields))
 
     def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
         released = []
         options = {"request": request, "noise": noise, "observed": exact.observed}
         for noisy in private_separate_statistics(exact.gram, exact.cross, exact.n_rows, **options):
-            parts = noisy_parts(noisy, request)
-            released.extend(parts[1:] if released else parts)  # the count is drawn once
+            arrays = noisy_parts(noisy, request)
+            released.extend(arrays[1:] if released else arrays)  # the count is drawn once
         return released
 
     budget = separate_request(request).budget
     times = math.sqrt(request.n_outcomes)
     of_a_fit = budget["observed"], budget["gram"] * math.sqrt(gram_share_shown(request)), budget["cross"]
-    mu = math.hypot(budget["count"], *(times * one for one in of_a_fit))
+    mu = math.hypot(budget["count"], *(times * mu_of_draw for mu_of_draw in of_a_fit))
     pair = sums_with(member, request), sums_with(None, request)
     return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
 
-def _sgd(member: tuple | None, *, fractions: tuple[int, ...] | None = None, **terms: Any) -> "AuditCase":
+def _sgd(
+    member: tuple | None, *, fractions: tuple[int, ...] | None = None, **request_fields: Any
+) -> "AuditCase":
     """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited.
 
     With `fractions` the rows are no calls, but have entries of these sizes in units of `DOSAGE_STEP`.
     """
-    request = SgdRequest(**request_terms(member, **terms), steps=1, sampling_rate=1.0)
+    request = SgdRequest(**request_terms(member, **request_fields), steps=1, sampling_rate=1.0)
     request = replace(request, learning_rate=STEEP * request.row_norm_squared)
     rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
     row_step = CALL_STEP if fractions is None else DOSAGE_STEP
@@ -135,12 +137,12 @@ def _sgd(member: tuple | None, *, fractions: tuple[int, ...] | None = None, **te
         X = coded_rows(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=request.rows)
         everybody = np.ones(len(X) // rows_of_a_unit, dtype=bool)
         options = {"request": request, "noise": noise, "row_step": row_step}
-        result = private_sgd(X, cohort.outcomes, sample=lambda _: everybody, **options)
-        W = np.column_stack([result.fit.weights, 2 * result.fit.intercept])
-        return [result.n, -W * (result.n / STEEP)]
+        released = private_sgd(X, cohort.outcomes, sample=lambda _: everybody, **options)
+        W = np.column_stack([released.fit.weights, 2 * released.fit.intercept])
+        return [released.n, -W * (released.n / STEEP)]
 
     mu = math.hypot(request.budget["count"], 1 / request.noise_multiplier)
-    pair = [cohort_rows(one, request) for one in (member, None)]
+    pair = [cohort_rows(added_member, request) for added_member in (member, None)]
     if fractions is not None:
         pair = [_of_fractions(exact, fractions) for exact in pair]
     case = normal_case(private_sgd, request, pair=tuple(pair), run=run, mu=mu)
@@ -155,26 +157,28 @@ def _of_fractions(exact: Any, sizes: tuple[int, ...]) -> Any:
     return replace(exact, cohort=replace(cohort, bits=dosages))
 
 
-def _sketched_gram(member: tuple | None, other: tuple, *, shown: float = 1.0, **terms: Any) -> "AuditCase":
+def _sketched_gram(
+    member: tuple | None, other: tuple, *, shown: float = 1.0, **request_fields: Any
+) -> "AuditCase":
     """Build the case of a sample that is everybody: the cover of a secret one is proven, not audited.
 
     `shown` is the share of the claim's square that the pair moves.
     """
-    request, everybody = _sketch_of_all(member, **terms)
+    request, everybody = _sketch_of_all(member, **request_fields)
     options = {"request": request, "frequency": np.zeros(request.n_variants)}
 
     def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
-        known = options | {"n_haplotypes": exact.cohort.n_haplotypes, "noise": noise}
-        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **known)
+        run_options = options | {"n_haplotypes": exact.cohort.n_haplotypes, "noise": noise}
+        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **run_options)
         return [G[noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)]]
 
     pair, mu = (cohort_rows(member, request), cohort_rows(other, request)), request.budget["gram"]
     return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=mu * math.sqrt(shown))
 
 
-def _sketch(**terms: Any) -> "AuditCase":
+def _sketch(**request_fields: Any) -> "AuditCase":
     """Build the case of both steps on everybody: as if the sample were public, their mu^2 add up."""
-    request, everybody = _sketch_of_all(SHORT_MEMBER, **terms)
+    request, everybody = _sketch_of_all(SHORT_MEMBER, **request_fields)
 
     def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
         bits, n_haplotypes = exact.cohort.bits, exact.cohort.n_haplotypes
@@ -188,8 +192,8 @@ def _sketch(**terms: Any) -> "AuditCase":
     return normal_case(private_sketch, request, pair=pair, run=run, mu=mu)
 
 
-def _sketch_of_all(member: tuple | None, **terms: Any) -> tuple[SketchRequest, np.ndarray]:
+def _sketch_of_all(member: tuple | None, **request_fields: Any) -> tuple[SketchRequest, np.ndarray]:
     """Return a request whose sample is everybody, and that sample."""
-    n_units = N_OTHERS // (1 if terms["unit"] == Unit.HAPLOTYPE else 2) + 1
-    request = SketchRequest(**request_terms(member, **terms), n_units=n_units, n_chosen=n_units)
+    n_units = N_OTHERS // (1 if request_fields["unit"] == Unit.HAPLOTYPE else 2) + 1
+    request = SketchRequest(**request_terms(member, **request_fields), n_units=n_units, n_chosen=n_units)
     return request, np.ones(n_units, dtype=bool)

@@ -50,9 +50,9 @@ def _case(neighbours: Neighbours, unit: Unit, rows: Rows, accounting: Accounting
     # What the pair does not show: the step for floating point, and of a round that its rows are no opposites.
     eigenvalue = request.rows_per_unit / (request.rows_per_unit + EIGENVALUE_STEP)
     shown = {"eigenvalue": eigenvalue, "gram": 1.0, "round": 1.0 if is_added else math.sqrt(1 / 2)}
-    mu = math.hypot(*(request.budget[name] * part for name, part in shown.items()))
+    mu = math.hypot(*(request.budget[name] * share for name, share in shown.items()))
     run = partial(_run, request=request)
-    parts = parts_of(run, pair)
+    audited_draws = parts_of(run, pair)
     return AuditCase(
         mechanism=private_boosted_adassp.__name__,
         terms={
@@ -62,13 +62,13 @@ def _case(neighbours: Neighbours, unit: Unit, rows: Rows, accounting: Accounting
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
         run=run,
-        score=partial(log_likelihood_ratio, parts=parts),
-        parts=parts,
+        score=partial(log_likelihood_ratio, parts=audited_draws),
+        parts=audited_draws,
     )
 
 
 def _run(exact: ExactRows, noise: "NoiseSource", *, request: BoostedRequest) -> list[np.ndarray]:
-    """Return the numbers with noise of their own, one array for every draw."""
+    """Return the noisy numbers, one array for every draw."""
     noise = noise.on(data_digest(exact.X, exact.y))
     fit = private_boosted_adassp(exact.X, exact.y, request=request, noise=noise)
     return [np.array(fit.smallest_eigenvalue), fit.gram[np.triu_indices(2)], fit.sums[0]]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpgrs_papers.methods.tukey import TukeyFit
 
 DELTA = 1e-3
-# Of the audited step alone.
+# The budgets of the audited steps.
 COUNT_EPSILON, CHECK_EPSILON, DRAW_EPSILON = 2.0, 2.0, 4.0
 N_UNITS = 40
 # Numbers of models: the safe steps of neighbours lie on both sides of what must be exceeded; no check fails.
@@ -47,11 +47,14 @@ class ExactRows:
 
 
 def tukey_cases() -> list[AuditCase]:
-    """Return the cases of the count, alone and as the first step of all, of the check and of the draw."""
+    """Return the cases of the count, by itself and as the first of all steps, of the check and the draw."""
     # Someone more or less, and the guess is the second where the count is no higher than the second's own.
     pair = _rows(N_UNITS), _rows(N_UNITS - 1)
     second = N_UNITS - 1 - count_margin(COUNT_EPSILON)
-    count = _terms(Neighbours.ADD_REMOVE, step="count") | {"pair": pair, "claim": PureLoss(COUNT_EPSILON)}
+    count = _case_terms(Neighbours.ADD_REMOVE, step="count") | {
+        "pair": pair,
+        "claim": PureLoss(COUNT_EPSILON),
+    }
     # Half of the models on either side, or one more on one: every depth is one less.
     divided, uneven = (_models({0: left, SIDE: N_CHECKED - left}) for left in (32, 31))
     # Two intervals, of which the left is one deeper, or the right.
@@ -73,14 +76,14 @@ def tukey_cases() -> list[AuditCase]:
             score=lambda fit: np.floor(second) + 0.5 - fit.n_models,
         ),
         deep(
-            **_terms(replaced, step="check"),
+            **_case_terms(replaced, step="check"),
             pair=(uneven, divided),
             claim=PureLoss(CHECK_EPSILON),
             run=partial(_run_deep, epsilon=2 * CHECK_EPSILON),
             score=lambda fit: 1 if fit.status == Status.RELEASED else -1,
         ),
         deep(
-            **_terms(replaced, step="draw"),
+            **_case_terms(replaced, step="draw"),
             pair=(left, right),
             claim=RangeLoss(DRAW_EPSILON),
             run=partial(_run_deep, epsilon=2 * DRAW_EPSILON),
@@ -104,11 +107,11 @@ def _run_deep(exact: ExactModels, noise: "NoiseSource", *, epsilon: float) -> "T
     return private_deep_point(exact.models, epsilon=epsilon, request=request, noise=noise)
 
 
-def _request(neighbours: Neighbours, **terms: Any) -> TukeyRequest:
-    return TukeyRequest(delta=DELTA, neighbours=neighbours, rows_per_coefficient=1.0, **terms)
+def _request(neighbours: Neighbours, **fields: Any) -> TukeyRequest:
+    return TukeyRequest(delta=DELTA, neighbours=neighbours, rows_per_coefficient=1.0, **fields)
 
 
-def _terms(neighbours: Neighbours, *, step: str) -> dict[str, dict[str, str]]:
+def _case_terms(neighbours: Neighbours, *, step: str) -> dict[str, dict[str, str]]:
     return {"terms": {"neighbours": str(neighbours), "unit": "person", "rows": "people", "budget": step}}
 
 

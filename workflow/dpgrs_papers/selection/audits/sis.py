@@ -29,7 +29,7 @@ class ExactRows:
 
     n_rows: int
     X: np.ndarray  # (n_rows, 2) int64, alleles, dosages, or -1 and 1 in a table
-    y: np.ndarray  # (n_rows,) float64, beyond the bound, so that clipping is part of what is audited
+    y: np.ndarray  # (n_rows,) float64, beyond the bound, so that clipping is audited, too
 
 
 def sis_cases() -> list[AuditCase]:
@@ -48,20 +48,23 @@ def _case(
     high = 1 if Rows(rows) == Rows.HAPLOTYPES or is_table else 2
     low = -1 if is_table else 0
     unit_rows = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
-    # Without the unit both features have the same score; the unit raises that of the first as far as it can
-    # and lowers that of the second. Under replace-one the other unit does it the other way round, and
+    # Without the unit both features have the same score; the unit raises the first as far as it can and
+    # lowers the second. Under replace-one the other unit does it the other way round, and
     # there is so much between the features that they are equal after it.
-    others = np.full((N_PEOPLE * unit_rows, 2), high)
-    own, other = np.tile([high, low], (unit_rows, 1)), np.tile([low, high], (unit_rows, 1))
+    other_rows = np.full((N_PEOPLE * unit_rows, 2), high)
+    member_rows, replacing_rows = np.tile([high, low], (unit_rows, 1)), np.tile([low, high], (unit_rows, 1))
     if neighbours == Neighbours.ADD_REMOVE:
-        pair = np.vstack([own, others]), others
+        pair = np.vstack([member_rows, other_rows]), other_rows
     else:
-        pair = np.vstack([own, own, others]), np.vstack([other, own, others])
+        pair = (
+            np.vstack([member_rows, member_rows, other_rows]),
+            np.vstack([replacing_rows, member_rows, other_rows]),
+        )
     request = SisRequest(epsilon=LOSS / gamma, n_choices=1, unit=unit, neighbours=neighbours, gamma=gamma)
-    terms = {"neighbours": str(neighbours), "unit": str(unit), "rows": str(rows)}
+    case_terms = {"neighbours": str(neighbours), "unit": str(unit), "rows": str(rows)}
     return AuditCase(
         mechanism=private_sis.__name__,
-        terms=terms | {"budget": f"{'table' if is_table else 'genotypes'}, gamma {gamma}"},
+        terms=case_terms | {"budget": f"{'table' if is_table else 'genotypes'}, gamma {gamma}"},
         pair=tuple(ExactRows(len(X), X, np.full(len(X), 2 * BOUND)) for X in pair),
         claim=PureLoss(request.gamma * request.epsilon),
         run=partial(_run, rows=None if is_table else rows, request=request),
@@ -75,11 +78,7 @@ def _run(exact: ExactRows, noise: "NoiseSource", *, rows: Rows | None, request: 
     else:
         alleles = exact.X.T if rows == Rows.HAPLOTYPES else _alleles(exact.X.T)
         scores = genotype_sis_scores(
-            pack(alleles),
-            exact.y[np.newaxis],
-            n_haplotypes=alleles.shape[1],
-            rows=rows,
-            outcome_bound=BOUND,
+            pack(alleles), exact.y[np.newaxis], n_haplotypes=alleles.shape[1], rows=rows, outcome_bound=BOUND
         )
     chosen, _ = private_sis(scores.of_outcome(0), request=request, noise=noise)
     return int(chosen[0])

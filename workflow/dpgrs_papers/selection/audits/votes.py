@@ -50,21 +50,21 @@ def votes_cases() -> list[AuditCase]:
 
 def _peel_cases() -> list[AuditCase]:
     flip, gumbel = Selection.PERMUTE_AND_FLIP, Selection.GUMBEL
-    added = _terms(Neighbours.ADD_REMOVE, Unit.PERSON, rows="people", step=flip)
-    replaced = _terms(Neighbours.REPLACE_ONE, Unit.PERSON, rows="people", step=gumbel)
+    added = _case_terms(Neighbours.ADD_REMOVE, Unit.PERSON, rows="people", step=flip)
+    replaced = _case_terms(Neighbours.REPLACE_ONE, Unit.PERSON, rows="people", step=gumbel)
     case = partial(AuditCase, mechanism=private_peel.__name__, score=_score)
     return [
         case(
             terms=added,
             pair=(ExactVotes(5, np.array([3, 1])), ExactVotes(4, np.array([2, 2]))),
             claim=PureLoss(EPSILON),
-            run=partial(_run_peel, terms=added, law=flip, epsilon=EPSILON),
+            run=partial(_run_peel, case_terms=added, law=flip, epsilon=EPSILON),
         ),
         case(
             terms=replaced,
             pair=(ExactVotes(3, np.array([2, 1])), ExactVotes(3, np.array([1, 2]))),
             claim=RangeLoss(RANGE),
-            run=partial(_run_peel, terms=replaced, law=gumbel, epsilon=RANGE, is_by_place=True),
+            run=partial(_run_peel, case_terms=replaced, law=gumbel, epsilon=RANGE, is_by_place=True),
             is_for_releases=False,
         ),
     ]
@@ -76,7 +76,7 @@ def _added() -> AuditCase:
     return _sublasso(
         _rows([NEITHER] * 4 + [FIRST], names),
         _rows([NEITHER] * 4, names[:4]),
-        terms=_terms(Neighbours.ADD_REMOVE, Unit.PERSON, rows="people", step=GroupRule.SUBLASSO),
+        case_terms=_case_terms(Neighbours.ADD_REMOVE, Unit.PERSON, rows="people", step=GroupRule.SUBLASSO),
         rule=GroupRule.SUBLASSO,
         n_low=4,
     )
@@ -89,7 +89,9 @@ def _replaced_by_name() -> AuditCase:
     return _sublasso(
         _rows([*staying, FIRST], (*names, leaving), n_each=2),
         _rows([*staying, SECOND], (*names, joining), n_each=2),
-        terms=_terms(Neighbours.REPLACE_ONE, Unit.PERSON, rows="haplotypes", step=GroupRule.TWO_STAGE),
+        case_terms=_case_terms(
+            Neighbours.REPLACE_ONE, Unit.PERSON, rows="haplotypes", step=GroupRule.TWO_STAGE
+        ),
         rule=GroupRule.TWO_STAGE,
         n_low=8,
         rows_per_unit=2,
@@ -98,26 +100,26 @@ def _replaced_by_name() -> AuditCase:
 
 def _replaced_by_place() -> AuditCase:
     """The first two are together in the last group, where none of the others is."""
-    places, last = list("0123"), N_GROUPS - 1
+    names, last = list("0123"), N_GROUPS - 1
     in_last = [True, True, False, False]
-    seed = next(seed for seed in count() if ((_groups(places, seed) == last) == in_last).all())
+    seed = next(seed for seed in count() if ((_groups(names, seed) == last) == in_last).all())
     return _sublasso(
         _rows([FIRST, NEITHER, NEITHER, NEITHER], None),
         _rows([NEITHER] * 4, None),
-        terms=_terms(Neighbours.REPLACE_ONE, Unit.HAPLOTYPE, rows="haplotypes", step="by place"),
+        case_terms=_case_terms(Neighbours.REPLACE_ONE, Unit.HAPLOTYPE, rows="haplotypes", step="by place"),
         rule=GroupRule.SUBLASSO,
         n_low=4,
         seed=seed,
     )
 
 
-def _sublasso(*pair: ExactRows, terms: dict[str, str], **options: Any) -> AuditCase:
+def _sublasso(*pair: ExactRows, case_terms: dict[str, str], **options: Any) -> AuditCase:
     return AuditCase(
         mechanism=private_sublasso.__name__,
-        terms=terms,
+        terms=case_terms,
         pair=pair,
         claim=PureLoss(EPSILON),
-        run=partial(_run_sublasso, options={"seed": 0, **_relation(terms), **options}),
+        run=partial(_run_sublasso, options={"seed": 0, **_relation(case_terms), **options}),
         score=_score,
     )
 
@@ -126,12 +128,12 @@ def _run_peel(
     exact: ExactVotes,
     noise: "NoiseSource",
     *,
-    terms: dict[str, str],
+    case_terms: dict[str, str],
     law: Selection,
     epsilon: float,
     is_by_place: bool = False,
 ) -> np.ndarray:
-    sensitivity = votes_sensitivity(**_relation(terms), is_by_place=is_by_place)
+    sensitivity = votes_sensitivity(**_relation(case_terms), is_by_place=is_by_place)
     options = {"sensitivity": sensitivity, "epsilon": epsilon, "law": law}
     return private_peel(exact.votes, k=1, noise=noise, **options)[0]
 
@@ -161,10 +163,10 @@ def _rows(units: list[tuple], keys: tuple[str, ...] | None, *, n_each: int = 1) 
     return ExactRows(len(table), table, keys)
 
 
-def _relation(terms: dict[str, str]) -> dict[str, str]:
-    return {"neighbours": terms["neighbours"], "unit": terms["unit"]}
+def _relation(case_terms: dict[str, str]) -> dict[str, str]:
+    return {"neighbours": case_terms["neighbours"], "unit": case_terms["unit"]}
 
 
-def _terms(neighbours: Neighbours, unit: Unit, *, rows: str, step: str) -> dict[str, str]:
-    terms = {"neighbours": neighbours, "unit": unit, "rows": rows, "budget": step}
-    return {name: str(term) for name, term in terms.items()}
+def _case_terms(neighbours: Neighbours, unit: Unit, *, rows: str, step: str) -> dict[str, str]:
+    labels = {"neighbours": neighbours, "unit": unit, "rows": rows, "budget": step}
+    return {name: str(label) for name, label in labels.items()}

@@ -22,8 +22,6 @@ LOOKS = {
     SUPPORTS: (INK, "--"),
     LARGEST: (MUTED, "-"),
 }
-# What the paper compares: its scaling is not private, votes for supports are.
-PAPERS = PAPER, SUPPORTS
 # The figures of the paper have lost their curves in our copy. The labels of axes and words are left.
 TOPS = {("christensen", 0): 0.6, ("christensen", 1): 0.5, ("sorlie", 0): 0.4, ("sorlie", 1): 0.35}
 TOPS |= {(SYNTHETIC, 0): 1.0, (SYNTHETIC, 1): 0.8}

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 
 from dpgrs.privacy.audit.audit import CONFIDENCE
@@ -72,11 +71,6 @@ def _loss_in_words(exact: float) -> str:
     return "infinite" if math.isinf(exact) else f"{exact:.3g}"
 
 
-def known_loss(table: pd.DataFrame) -> np.ndarray:
-    """Return the exact loss of each row, or if it is unknown the observed one, (n_rows,) float64."""
-    return np.where(table["exact"].isna(), table["observed"], table["exact"])
-
-
 def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
     """Draw the claim, the loss of the published recipe and of ours, a line a defect."""
     defect_names = list(dict.fromkeys(table["part"]))
@@ -87,8 +81,9 @@ def draw(table: pd.DataFrame, settings: dict) -> dict[str, Drawing]:
         recipes = table[table["part"] == defect_name].set_index("recipe")
         axis.plot([recipes["claimed"].iloc[0]] * 2, [y - 0.35, y + 0.35], color=INK, linewidth=1.2)
         for recipe, colour in ((PUBLISHED, PALETTE[1]), (OURS, PALETTE[0])):
-            loss = known_loss(recipes.loc[[recipe]]).item()
-            if loss == 0 and math.isnan(recipes["exact"][recipe]):
+            is_exact = not math.isnan(recipes["exact"][recipe])
+            loss = recipes["exact" if is_exact else "observed"][recipe]
+            if loss == 0 and not is_exact:
                 continue  # nothing was seen, and nothing is known
             marker = ">" if loss > EDGE else "o"
             x = min(max(loss, LEAST), EDGE)

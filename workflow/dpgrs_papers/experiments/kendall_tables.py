@@ -102,7 +102,7 @@ def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return medians over replicates, no model counts as minus infinity, and ranks among private methods."""
     keys = ["part", "k", "reading", "method"]
     grouped = rows.groupby(keys, sort=False)["r2"]
-    table = grouped.agg(lambda r2: _below(median_r2(_listed(r2)))).rename("median").reset_index()
+    table = grouped.agg(_median).rename("median").reset_index()
     table["models"] = grouped.count().to_numpy()
     table["replicates"] = grouped.size().to_numpy()
     # A set with too few columns for k has no medians of methods that choose.
@@ -121,11 +121,8 @@ def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
     return table
 
 
-def _listed(values: pd.Series) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
-
-
-def _below(median: float | None) -> float:
+def _median(r2: pd.Series) -> float:
+    median = median_r2([None if np.isnan(score) else float(score) for score in r2])
     return NONE if median is None else median
 
 

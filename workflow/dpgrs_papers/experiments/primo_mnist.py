@@ -14,7 +14,7 @@ from dpgrs.reporting.rendering import Drawing
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.primo_fits import TERMS, best_of_path
+from dpgrs_papers.experiments.primo_fits import TERMS, summarise
 from dpgrs_papers.experiments.primo_tables import (
     Columns,
     at_each_epsilon,
@@ -77,11 +77,6 @@ def run_replicate(
     )
 
 
-def summarise(rows: pd.DataFrame, settings: dict) -> pd.DataFrame:
-    """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
-    return best_of_path(rows, keeps_fixed=True)
-
-
 def compare(table: pd.DataFrame, settings: dict) -> pd.DataFrame:
     """Return R^2 by the number of outcomes; the paper's numbers are lost in our copy."""
     numbers = wide(table, {"part": "outcomes", "epsilon": "epsilon", "n_outcomes": "l"})
@@ -125,6 +120,7 @@ def judge(table: pd.DataFrame, settings: dict) -> tuple[Verdict, str]:
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 6: DP-SGD against ReuseCov on MNIST",
+    summarise=summarise,
     choices=(
         "The paper's outcomes are a noisy linear model of pixels (`linear`); its numbers of images, pixels "
         "and outcomes, its epsilon and its noise are lost in our copy. Here half of the variance is "

@@ -88,15 +88,13 @@ def jobs_in(folder: Path, config: dict) -> Iterator[dict]:
         if verb not in NEEDS:
             continue
         took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in rule_paths])
-        requested_mb = resources_of(verb, shape)["mem_mb"](_wildcards(rule, rule_paths), threads=1, attempt=1)
+        # A draw's benchmarks are named by replicate and mechanism.
+        mechanism = rule_paths[0].stem.partition(".")[2] if rule == "draw" else None
+        wildcards = SimpleNamespace(mechanism=mechanism)
+        requested_mb = resources_of(verb, shape)["mem_mb"](wildcards, threads=1, attempt=1)
         yield {
             "rule": rule,
             "seconds": took["s"].sum(),
             "used": took["max_rss"].max() * MIB,
             "asked": requested_mb,
         }
-
-
-def _wildcards(rule: str, paths: list[Path]) -> SimpleNamespace:
-    """Return wildcards of a rule's jobs: a draw's benchmarks are named by replicate and mechanism."""
-    return SimpleNamespace(mechanism=paths[0].stem.partition(".")[2] if rule == "draw" else None)

@@ -66,7 +66,12 @@ def run_tabular(
     n_test = max(round(test_share * n_rows), 1)
     request.require_features(row, n_features)
     least = 2 if is_ranged else max(request.least_rows(row, n_features), 2)
-    _require_rows(path, n_rows - n_test, n_test, least=least)
+    if n_rows - n_test < least:
+        raise UsageError(
+            "too-few-rows",
+            f"`{path}` must have at least {least} rows to train on for such a model, got {n_rows - n_test} "
+            f"beside {n_test} to test on. Add rows, drop features, or lower `--test-share`.",
+        )
     fit = _fit_as_is
     if is_ranged:
         fit_options = {"ranges": ranges, "option": f"`{scale}`", "overrides": overrides}
@@ -170,15 +175,6 @@ def _summary(result: dict) -> Iterator[str]:
 
 def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
-
-
-def _require_rows(path: Path | str, n_training: int, n_test: int, *, least: int) -> None:
-    if n_training < least:
-        raise UsageError(
-            "too-few-rows",
-            f"`{path}` must have at least {least} rows to train on for such a model, got {n_training} beside "
-            f"{n_test} to test on. Add rows, drop features, or lower `--test-share`.",
-        )
 
 
 def _require_form(

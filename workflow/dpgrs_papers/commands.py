@@ -88,7 +88,7 @@ def imitate(
     show_default=True,
     help="Seed that chooses the people compared.",
 )
-def compare(source, copies, populations, seed):
+def compare(source: str, copies: str, populations: tuple[str, str] | None, seed: int) -> None:
     """Compare COPIES with their SOURCE: how similar they are, and how close to single people."""
     from dpgrs.reporting.text_table import text_table
     from dpgrs_papers.imitation.likeness import compare_stores

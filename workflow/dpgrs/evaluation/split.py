@@ -31,7 +31,10 @@ def split_rows(
     is_training = draws >= test_share
     if keeps_both_sides and test_share > 0:
         if len(draws) < 2:
-            raise UsageError("too-few-people", "The cohort must have at least 2 people to split, got fewer.")
+            raise UsageError(
+                "too-few-people",
+                "The cohort must have at least 2 people to split, got fewer. Add people to test on.",
+            )
         is_training[draws.argmin()], is_training[draws.argmax()] = False, True
     return per_row(is_training, rows=rows)
 

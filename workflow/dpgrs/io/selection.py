@@ -53,7 +53,7 @@ def select_variants(
     `VariantFilters`. Fewer variants than `size` raise a DpgrsError.
     """
     if size < 1:
-        raise UsageError("size-not-positive", f"`size` must be at least 1, got {size}.")
+        raise UsageError("size-not-positive", f"`size` must be at least 1, got {size}. Raise it.")
     conditions = VariantFilters(maf=maf, **filters)
     check_same_samples(stores)
     usable, reasons = usable_variants(stores, filters=conditions)

@@ -59,17 +59,21 @@ class VariantFilters:
         for name, top in (("maf", 0.5), ("missing", 1), ("hwe", 0.5)):
             setting = getattr(self, name)
             if not 0 <= setting <= top:
-                raise UsageError("filter-out-of-range", f"`{name}` must be in [0, {top:g}], got {setting}.")
+                raise UsageError(
+                    "filter-out-of-range", f"`{name}` must be in [0, {top:g}], got {setting}. Correct it."
+                )
         for name in ("ambiguous", "multiallelic"):
             setting = getattr(self, name)
             if setting not in CHOICES:
                 raise UsageError(
-                    "filter-choice-unknown", f"`{name}` must be one of {', '.join(CHOICES)}, got {setting}."
+                    "filter-choice-unknown",
+                    f"`{name}` must be one of {', '.join(CHOICES)}, got {setting}. Take one of them.",
                 )
         if not self.classes or not set(self.classes) <= set(CLASSES):
             got = ", ".join(self.classes) or "nothing"
             raise UsageError(
-                "variant-class-unknown", f"`classes` must be among {', '.join(CLASSES)}, got {got}."
+                "variant-class-unknown",
+                f"`classes` must be among {', '.join(CLASSES)}, got {got}. Leave others out.",
             )
 
 

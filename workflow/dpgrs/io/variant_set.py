@@ -77,7 +77,8 @@ class VariantSet(HaplotypeStore):
         if not 1 <= size <= self.n_variants:
             raise DpgrsError(
                 "size-out-of-range",
-                f"`size` must be from 1 to {self.n_variants}, the variants of `{self.path}`, got {size}.",
+                f"`size` must be from 1 to {self.n_variants}, the variants of `{self.path}`, got {size}. "
+                "Change it.",
             )
         return np.flatnonzero(self.variant_rank < size)
 

@@ -84,7 +84,8 @@ class CovariateRequest(PrivacyRequest):
             raise UsageError(
                 "covariate-regression-incomplete",
                 "A regression on covariates must have covariates, a share of the budget and a norm of "
-                f"outcomes, got {self.n_covariates}, {self.covariate_share} and {self.outcome_norm}.",
+                f"outcomes, got {self.n_covariates}, {self.covariate_share} and {self.outcome_norm}. "
+                "Give each.",
             )
 
     @property

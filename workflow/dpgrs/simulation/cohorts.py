@@ -90,7 +90,8 @@ def _demographic_model(species: Any, model: str) -> Any:
     model_ids = [known_model.id for known_model in species.demographic_models]
     if model not in model_ids:
         raise UsageError(
-            "demographic-model-unknown", f"`model` must be one of {', '.join(model_ids)}, got {model}."
+            "demographic-model-unknown",
+            f"`model` must be one of {', '.join(model_ids)}, got {model}. Take one of them.",
         )
     return species.get_demographic_model(model)
 
@@ -103,14 +104,15 @@ def _region(species: Any, demography: Any, name: str | int, length: int) -> Any:
     matching = [c for c in autosomes if c.id.removeprefix("chr") == str(name).removeprefix("chr")]
     if not matching:
         raise UsageError(
-            "not-an-autosome", f"`chromosomes` must be human autosomes, 1 to {len(autosomes)}, got {name}."
+            "not-an-autosome",
+            f"`chromosomes` must be human autosomes, 1 to {len(autosomes)}, got {name}. Leave it out.",
         )
     left = 3 * matching[0].length // 4
     room = matching[0].length - left
     if not 1 <= length <= room:
         raise UsageError(
             "length-out-of-range",
-            f"`length` must be from 1 to {room} base pairs on chromosome {name}, got {length}.",
+            f"`length` must be from 1 to {room} base pairs on chromosome {name}, got {length}. Change it.",
         )
     return species.get_contig(
         matching[0].id,
@@ -126,7 +128,8 @@ def _samples_by_population(demography: Any, people: int) -> dict[str, int]:
     if people < len(names):
         raise UsageError(
             "people-fewer-than-populations",
-            f"`people` must be at least {len(names)}, one per population of the model, got {people}.",
+            f"`people` must be at least {len(names)}, one per population of the model, got {people}. "
+            "Give more.",
         )
     share, remainder = divmod(people, len(names))
     return {name: share + (i < remainder) for i, name in enumerate(names)}

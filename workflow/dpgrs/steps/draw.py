@@ -147,7 +147,7 @@ def draw(
             raise UsageError(
                 "choices-in-release",
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
-                "Nothing was charged.",
+                "Nothing was charged. Leave it out.",
             )
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     files["chromosomes"] = chromosomes

@@ -62,7 +62,7 @@ def make_covariates(
             "covariates-differ-from-statement",
             "`--table` and `--loadings` must be given if and only if `covariates.file` and `covariates.pcs` "
             "of a release are, got others: its draws would be of other covariates than its statement says. "
-            "Nothing was charged.",
+            "Nothing was charged. Give what the settings name.",
         )
     variant_set, rows, column_groups = VariantSet.open(variant_set), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound

@@ -162,7 +162,8 @@ def _read(path: Path | str) -> dict[str, Any]:
         if len(content) > MOST_BYTES:
             raise UsageError(
                 "settings-too-large",
-                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more.",
+                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more. "
+                "Name the right file.",
             )
         text = content.decode("utf-8-sig")
         settings = _loaded(text)

@@ -142,7 +142,7 @@ class Shape:
         """The genotype files of a chromosome."""
         cohort = self._config.cohort
         if not has_genotype_files(cohort) or not cohort_pattern(cohort)[1]:
-            raise DpgrsError("no-genotype-files", "No genotype files are named.")
+            raise DpgrsError("no-genotype-files", "No genotype files are named. Name them.")
         return cohort_files(cohort, chromosome)
 
     @cached_property
@@ -353,7 +353,7 @@ class ReferenceShape(Shape):
 
     def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:
-            raise DpgrsError("no-reference", "No reference is named.")
+            raise DpgrsError("no-reference", "No reference is named. Name one.")
         return reference_files_of(self._config.public.reference, chromosome)
 
 

@@ -68,7 +68,7 @@ def _plan(name: str, raw: dict, form: Form, seed: int) -> Plan:
     if unknown := set(chosen) - set(part_files):
         raise UsageError(
             "plan-part-unknown",
-            f"`{name}.{form}.parts` must be of its parts, got {', '.join(sorted(unknown))}.",
+            f"`{name}.{form}.parts` must be of its parts, got {', '.join(sorted(unknown))}. Correct it.",
         )
     return Plan(
         name=name,

@@ -182,13 +182,17 @@ def scanner_of(field: str) -> Callable[..., Any]:
 def check_terms(phased: str, field: str) -> None:
     """Refuse a value of `phased` or `field` that does not exist, and dosages for rows that need phase."""
     if phased not in PHASED:
-        raise UsageError("phased-unknown", f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
+        raise UsageError(
+            "phased-unknown", f"`phased` must be one of {', '.join(PHASED)}, got {phased}. Take one of them."
+        )
     if field not in FIELDS:
-        raise UsageError("field-unknown", f"`field` must be one of {', '.join(FIELDS)}, got {field}.")
+        raise UsageError(
+            "field-unknown", f"`field` must be one of {', '.join(FIELDS)}, got {field}. Take one of them."
+        )
     if field == "DS" and phased == "required":
         raise UsageError(
             "phased-with-dosages",
-            "`phased` must be any with `field` DS, got required. A dosage has no phase.",
+            "`phased` must be any with `field` DS, got required. Leave it out: a dosage has no phase.",
         )
 
 

@@ -239,7 +239,8 @@ def event_of(record: Mapping[str, Any]) -> Event:
     if name not in FAMILIES:
         raise UsageError(
             "event-family-unknown",
-            f"The family of an event must be one of {', '.join(FAMILIES)}, got {name}.",
+            f"The family of an event must be one of {', '.join(FAMILIES)}, got {name}. "
+            "Use the dpgrs that drew it.",
         )
     if record["version"] != MECHANISM_VERSION:
         raise UsageError(

@@ -33,7 +33,7 @@ def exact_positive(text: str, *, name: str) -> Fraction:
     value = exact(text, name=name)
     if value == 0:
         raise UsageError(
-            "cost-not-positive", f"`{name}` must be above 0, got {text}. A release costs something."
+            "cost-not-positive", f"`{name}` must be above 0, got {text}. Raise it: a release costs something."
         )
     return value
 

@@ -172,7 +172,7 @@ class Request:
             if not identity.get(name):
                 raise UsageError(
                     "identity-incomplete",
-                    f"The identity of a release must state `{name}`, got {identity.get(name)!r}.",
+                    f"The identity of a release must state `{name}`, got {identity.get(name)!r}. Add it.",
                 )
         _require_exact(identity)
         if not charges:

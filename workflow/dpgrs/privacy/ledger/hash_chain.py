@@ -252,7 +252,9 @@ def _require_file(path: Path) -> None:
     path = Path(path)
     if path.exists() and not path.is_file():
         got = "a folder. Name the file in it" if path.is_dir() else "a pipe or a device. Name a file"
-        raise DpgrsError("ledger-not-a-file", f"The ledger {path} must be a file, got {got}.")
+        raise DpgrsError(
+            "ledger-not-a-file", f"The ledger {path} must be a file, got {got}. Correct the path."
+        )
 
 
 def _require_closed(path: Path, descriptor: int) -> None:

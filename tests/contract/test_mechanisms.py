@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.replicates import load_labelled
@@ -25,6 +25,7 @@ from dpgrs.study.draws import draws_of
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
 from genome_studies import sum_along_map
+from refused import refused
 from step_settings import settings_for
 from step_studies import HaplotypeStudy, Study
 
@@ -234,6 +235,6 @@ def test_release__over_budget_nothing_is_drawn_or_charged(released, monkeypatch)
     for name in ("_draw", "_choose", "_choose_set", "_deep_point"):
         monkeypatch.setattr(ReleaseNoise, name, lambda *_: pytest.fail("Noise was drawn."))
     before = study.ledger(config).path.read_bytes()
-    with pytest.raises(DpgrsError, match="does not allow this release"):
+    with refused("budget-exceeded"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before

@@ -30,6 +30,7 @@ from dpgrs.privacy.audit.parts import Silence
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
 from random_cohorts import random_alleles, random_bits
+from refused import refused
 from row_enumeration import UNIT_OF_A_ROW, all_rows
 
 D, L, N_HAPLOTYPES = 6, 3, 400
@@ -344,7 +345,7 @@ def test_private_smallest_eigenvalue__claims_the_step():
 
 def test_private_smallest_eigenvalue__raise_on_too_many_variants(monkeypatch):
     terms = adassp_request(request(n_variants=LARGEST_VARIANTS + 1))
-    with pytest.raises(UsageError, match="must be at most 4096 together for adassp, got 4097"):
+    with refused("too-many-columns-for-adassp", "got 4097", "4096", error=UsageError):
         private_smallest_eigenvalue(np.eye(2), request=terms, noise=BenchmarkNoise(1))
     monkeypatch.setattr(adassp, "LARGEST_VARIANTS", D)
     private_smallest_eigenvalue(statistics()[0], request=adassp_request(request()), noise=BenchmarkNoise(1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.linalg.coding import GENOTYPE_STEP
@@ -14,6 +14,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
 from dpgrs.steps.draw import draw
 from outcome_files import write_outcomes
+from refused import refused
 from step_settings import settings_for
 from step_studies import N_PEOPLE, Study
 
@@ -63,7 +64,7 @@ def test_adjust_outcomes__a_benchmark_takes_exact_effects_of_training_rows(files
 
 
 def test_adjust_outcomes__raise_on_a_release_without_released_effects(files):
-    with pytest.raises(DpgrsError, match=r"must be adjusted by released effects\. Give --drawn"):
+    with refused("effects-not-released", "--drawn"):
         adjust(files, mode="release")
     assert not files["adjusted.zarr"].exists()
 
@@ -71,7 +72,7 @@ def test_adjust_outcomes__raise_on_a_release_without_released_effects(files):
 def test_adjust_outcomes__raise_on_an_output_that_is_there(files):
     files["adjusted.zarr"].mkdir()
     (files["adjusted.zarr"] / "x").touch()
-    with pytest.raises(UsageError):
+    with refused("folder-not-empty", error=UsageError):
         adjust(files, mode="benchmark")
     assert [path.name for path in files["adjusted.zarr"].iterdir()] == ["x"]
 
@@ -88,7 +89,7 @@ def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeyp
     if len(names) == 2:
         assert adjust(files, mode="release", drawn=drawn).adjusted_by
         return
-    with pytest.raises(DpgrsError, match=r"must be of 3 outcomes and 1 covariates, got others\. Draw them"):
+    with refused("effects-shape"):
         adjust(files, mode="release", drawn=drawn)
 
 
@@ -111,7 +112,7 @@ def test_release__raise_on_changed_people_before_a_regression_is_charged(
 
     def require_refusal(is_training=later.is_training):
         write_outcomes(path, replace(later, is_training=is_training))
-        with pytest.raises(DpgrsError, match="The data changed under the label 1"):
+        with refused("data-changed-under-version"):
             study.adjust(config)
         assert ledger.path.read_bytes() == before
 
@@ -133,5 +134,5 @@ def test_release__raise_on_a_regression_without_genotypes(tmp_path, monkeypatch)
     settings = settings_for("draw", study.settings("blup", bounds="tight"))
     files = {"covariates": study.covariates, "sites": study.sites, "output": tmp_path / "drawn.npz"}
     terms = {"mechanism": CovariateRegression.name, "events": tmp_path / "events.json"}
-    with pytest.raises(UsageError, match="`--variant-set` must be given for a regression on covariates"):
+    with refused("variant-set-missing", "`--variant-set`", error=UsageError):
         draw(settings, tmp_path / "outcomes.zarr", **files, **terms)

@@ -5,6 +5,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.scoring.ancestry import adjust_scores, fit_mean_and_variance
+from refused import refused
 
 N, N_COMPONENTS = 400, 3
 
@@ -73,5 +74,5 @@ def test_adjust_scores__of_what_does_not_vary_is_nothing(rng):
 def test_adjust_scores__raise_on_few_people(rng):
     components, score = made(rng, n=40)
     there = {"reference_scores": score[np.newaxis], "reference_components": components}
-    with pytest.raises(UsageError, match="must hold more than 40 people for 3 components, got 40"):
+    with refused("too-few-reference-people", "got 40", error=UsageError):
         adjust_scores(score[np.newaxis], components, **there)

@@ -18,6 +18,7 @@ from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.steps import attack_replicate as attack_step
 from dpgrs.steps.attack_replicate import ATTACKS
 from outcome_files import write_outcomes
+from refused import refused
 from step_settings import settings_for
 
 N_PEOPLE, N_VARIANTS, SIZES = 80, 6, {3: np.array([0, 2, 5]), 6: np.arange(6)}
@@ -171,6 +172,6 @@ def test_attack_replicate__raise_on_the_noise_of_a_release(files):
     noisy = load_labelled(files["noisy"])
     noisy[0][0]["events"][1]["source"] = "release"
     save_labelled(files["noisy"], noisy)
-    with pytest.raises(UsageError, match="mode: benchmark"):
+    with refused("attack-on-release", error=UsageError):
         attack(files)
     assert not files["variant_set"].with_name("attacks.tsv").exists()

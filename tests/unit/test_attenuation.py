@@ -13,6 +13,7 @@ from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.linalg.outcome_grid import clipped_outcomes
+from refused import refused
 
 NORMAL = math.nan
 
@@ -84,7 +85,7 @@ def test_clip_slopes__without_a_norm_the_bound_alone_attenuates():
 
 @pytest.mark.parametrize("prevalence", [0.0, 1.0, -0.1])
 def test_clip_slopes__raise_on_prevalence(prevalence):
-    with pytest.raises(UsageError, match=f"A prevalence must be between 0 and 1, got {prevalence}"):
+    with refused("prevalence-out-of-range", prevalence, error=UsageError):
         clip_slopes([0.5, prevalence], bound=3, norm=2, n_shared=2)
 
 

@@ -21,6 +21,7 @@ from dpgrs.methods.blup_model import (
     interval_scale,
     prior_moments,
 )
+from refused import refused
 
 
 def _cohort(seed, *, n=200, d=12, n_outcomes=3):
@@ -381,5 +382,5 @@ def test_fit_blup__raise_on_numbers_out_of_their_domain(wrong):
     with pytest.raises(UsageError, match=f"`{name}` must be"):
         fit_blup(np.eye(2), np.ones((1, 2)), 10, **terms)
     for n in (0, np.inf):
-        with pytest.raises(UsageError, match="`n` must be"):
+        with refused("n-not-positive", "`n`", error=UsageError):
             fit_blup(np.eye(2), np.ones((1, 2)), n, gram_sd=1.0, cross_sd=1.0)

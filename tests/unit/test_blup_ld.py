@@ -28,6 +28,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.statement.findings import FEW_ROWS, misfit_in_words, mismatch_in_words
 from dpgrs.study.fit_identity import output_digests
 from dpgrs.types import Coding, Penalty
+from refused import refused
 
 N, D = 300, 8
 
@@ -181,7 +182,7 @@ def test_private_statistics__without_a_gram_matrix_draws_none(rng):
     noisy = private_statistics(None, cross, 30, request=request, noise=BenchmarkNoise(1), observed=observed)
     assert noisy.gram is None
     assert [event.statistic for event in noisy.events] == ["count", "outcome counts", "cross product"]
-    with pytest.raises(UsageError, match="variants"):
+    with refused("statistics-shape", error=UsageError):
         private_statistics(
             None, cross[:, 1:], 30, request=request, noise=BenchmarkNoise(1), observed=observed
         )

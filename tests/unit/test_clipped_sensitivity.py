@@ -17,6 +17,7 @@ from dpgrs.linalg.norms import outcome_norm
 from dpgrs.linalg.outcome_grid import clip_norms, grid_outcomes
 from dpgrs.linalg.statistics import coded_rows, cross_product
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
+from refused import refused
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 
 
@@ -198,24 +199,22 @@ def test_cross_sensitivity__takes_the_smaller_norm_of_outcomes():
 @pytest.mark.parametrize("protection", ["feature", "label"])
 def test_cross_sensitivity__raise_on_add_remove_of_half_public_data(protection):
     options = {"rows": "people", "unit": "person", "outcome_bound": 3.0, "protection": protection}
-    with pytest.raises(
-        UsageError, match=f"must be replace-one under {protection} protection, got add-remove"
-    ):
+    with refused("neighbours-not-replace-one", protection, "got add-remove", error=UsageError):
         cross_sensitivity(3, 1, neighbours="add-remove", **options)
 
 
 def test_cross_sensitivity__raise_without_protection():
     options = {"rows": "people", "unit": "person", "outcome_bound": 3.0, "protection": "none"}
-    with pytest.raises(UsageError, match=r"`privacy\.protection` must be full, feature or label .* got none"):
+    with refused("protection-missing", "`privacy.protection`", error=UsageError):
         cross_sensitivity(3, 1, neighbours="replace-one", **options)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
 def test_sensitivity__raise_on_norm(wrong):
     relation = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
-    with pytest.raises(UsageError, match="`row_norm` must be a finite number above 0"):
+    with refused("not-positive", "`row_norm`", error=UsageError):
         gram_sensitivity(3, row_norm=wrong, **relation)
-    with pytest.raises(UsageError, match="`outcome_norm` must be a finite number above 0"):
+    with refused("not-positive", "`outcome_norm`", error=UsageError):
         cross_sensitivity(3, 1, outcome_bound=3.0, outcome_norm=wrong, **relation)
 
 
@@ -251,5 +250,5 @@ def test_smallest_eigenvalue_sensitivity__terms():
     assert smallest_eigenvalue_sensitivity(8, unit="haplotype", row_norm=1.5, **options).value == 2.25
     assert smallest_eigenvalue_sensitivity(8, unit="person", error=0.125, **options).value == 4.25
     for wrong in (math.nan, math.inf, -1e-9):
-        with pytest.raises(UsageError, match=f"`error` must be a finite number >= 0, got {wrong}"):
+        with refused("eigenvalue-error-out-of-range", "`error`", wrong, error=UsageError):
             smallest_eigenvalue_sensitivity(8, unit="person", error=wrong, **options)

@@ -16,6 +16,7 @@ from dpgrs.linalg.components import MAP_STEP, component_map, components_of, mapp
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.privacy.sensitivity import cross_sensitivity
+from refused import refused
 
 BOUND = 3.0
 
@@ -169,11 +170,11 @@ def test_components_of__of_nothing_known_is_0(rng):
 def test_components_of__raise_on_sums_beyond_the_integers():
     L = np.full((400, 1), 1e-3)
     components_of(np.zeros((400, 1)), L, bound=BOUND)
-    with pytest.raises(UsageError, match=r"Lower `outcomes\.bound`"):
+    with refused("component-map-too-large", "`outcomes.bound`", error=UsageError):
         components_of(np.zeros((400, 1)), L, bound=1000.0)
     most = module.LARGEST_SUM * OUTCOME_STEP / np.abs(component_map(L)).sum()
     components_of(np.zeros((400, 1)), L, bound=most * (1 - 2.0**-29))
-    with pytest.raises(UsageError, match="summed exactly"):  # so near to it, a sum may be rounded
+    with refused("component-map-too-large", error=UsageError):  # so near to it, a sum may be rounded
         components_of(np.zeros((400, 1)), L, bound=most * (1 - 2.0**-32))
     # Of each component by itself, and over its outcomes forth, but over components back.
     components_of(np.zeros((40, 1)), 0.9 * np.eye(40), bound=1000.0)
@@ -186,7 +187,7 @@ def test_components_of__raise_where_components_can_hardly_be_told_apart(rng, apa
     """Not that maps which are no numbers, or too large for integers, pass for small ones."""
     first, third = rng.uniform(0.3, 0.5, 7), rng.uniform(-0.5, 0.5, 7)
     L = np.column_stack([first, first + apart * rng.standard_normal(7), third])[:, :n_components]
-    with pytest.raises(UsageError, match="summed exactly"):
+    with refused("component-map-too-large", error=UsageError):
         components_of(rng.standard_normal((7, 4)), L, bound=BOUND)
 
 

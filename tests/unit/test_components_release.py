@@ -25,6 +25,7 @@ from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.bundle import verify_release
 from forged_releases import edit, edit_statement, seal
 from outcome_files import write_outcomes
+from refused import refused
 from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES, Study
 
@@ -72,7 +73,7 @@ def test_compute_statistics__sums_components_within_their_own_norm(study):
 
 def test_compute_statistics__raise_on_other_bounds(study):
     study.config = study.config.changed(privacy={"bounds": "worst-case"})
-    with pytest.raises(UsageError, match="must be tight with loadings of outcomes"):
+    with refused("bounds-not-tight", error=UsageError):
         study.sum_up(study.config)
 
 
@@ -156,7 +157,7 @@ def test_refits__finds_other_products_of_components(study):
     save_arrays(folder / ARRAYS, changed)
     seal(folder)
     verify_release(folder)  # takes the fits
-    with pytest.raises(DpgrsError, match="scores must follow"):
+    with refused("weights-differ"):
         refits(folder)
 
 
@@ -170,10 +171,10 @@ def test_release__of_other_loadings_is_another_request(study):
 def test_write_release__raise_on_other_loadings_than_were_drawn_by(study):
     noisy = study.release(study.config)
     study.loadings.write_text(TABLE.replace("0.6", "0.5"))
-    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
+    with refused("outcome-terms-differ", "`outcomes.loadings`"):
         study.bundle(study.config, noisy)
     study.config = study.config.changed(outcomes={"loadings": None})
-    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
+    with refused("outcome-terms-differ", "`outcomes.loadings`"):
         study.bundle(study.config, noisy)
 
 
@@ -185,7 +186,7 @@ def test_write_release__raise_on_other_scales_than_were_drawn_by(study):
     study.config = study.config.changed(outcomes={"scales": str(path)})
     noisy = study.release(study.config)
     path.write_text(text.replace("\t1\t", "\t2\t"))
-    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.scales`"):
+    with refused("outcome-terms-differ", "`outcomes.scales`"):
         study.bundle(study.config, noisy)
 
 

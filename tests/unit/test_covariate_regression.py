@@ -49,6 +49,7 @@ from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.privacy.sensitivity import covariate_regression_sensitivity
 from dpgrs.study.settings import resolve
+from refused import refused
 from row_enumeration import RELATIONS
 
 ONE = round(1 / GENOTYPE_STEP)
@@ -360,22 +361,22 @@ def test_request__of_a_study_has_what_choices_leave_and_norms_of_its_own_rows(me
 
 
 @pytest.mark.parametrize(
-    ("terms", "words"),
+    ("terms", "code"),
     [
-        ({"protection": "feature", "neighbours": "replace-one"}, "must be false under feature protection"),
-        ({"covariate_share": None}, "must have covariates, a share"),
-        ({"outcome_norm": None}, "must have covariates, a share"),
-        ({"covariate_share": 1.0}, "between 0 and 1"),
+        ({"protection": "feature", "neighbours": "replace-one"}, "covariates-first-under-feature-protection"),
+        ({"covariate_share": None}, "covariate-regression-incomplete"),
+        ({"outcome_norm": None}, "covariate-regression-incomplete"),
+        ({"covariate_share": 1.0}, "share-out-of-range"),
     ],
 )
-def test_request__is_refused(terms, words):
-    with pytest.raises(UsageError, match=words):
+def test_request__is_refused(terms, code):
+    with refused(code, error=UsageError):
         request(**terms)
 
 
 def test_mechanism__refuses_sums_of_other_sizes():
     sums = RegressionSums(np.zeros((4, 4), np.int64), np.zeros((1, 4), np.int64), np.zeros(1, np.int64))
-    with pytest.raises(UsageError, match="must be of 2 covariates and 1 outcomes"):
+    with refused("covariate-sums-shape", error=UsageError):
         private_covariate_regression(sums, request=request(), noise=BenchmarkNoise(1), outcome_names=["a"])
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import WEIGHT_STEP, accuracy_sums
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.loadings import read_loadings, write_loadings
@@ -37,6 +37,7 @@ from dpgrs.methods.ols import fit_ols
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
 from random_cohorts import half_coded, random_alleles, random_bits
+from refused import refused
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
 ROWS = ["haplotypes", "people"]
@@ -76,7 +77,7 @@ def test_covariate_units__are_clipped_rounded_towards_zero_and_by_entry(rows, z,
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
 def test_covariate_units__raise_on_bound(wrong):
-    with pytest.raises(UsageError, match=r"`covariates\.bound` must be a finite number above 0"):
+    with refused("covariate-bound-not-positive", "`covariates.bound`", error=UsageError):
         covariate_units(np.zeros((1, 2)), bound=wrong, rows="people")
 
 
@@ -208,7 +209,7 @@ def test_request__counts_covariates_as_columns_and_tells_draws_apart():
     "wrong", [{"coding": "half", "row_norm": None, "covariate_bound": 3.0}, {"covariate_bound": None}]
 )
 def test_request__raise_on_covariates_in_half_coding_or_without_a_bound(wrong):
-    with pytest.raises(UsageError, match=r"`privacy\.bounds` must be tight with `covariates`"):
+    with refused("bounds-not-tight", "`privacy.bounds`", "`covariates`", error=UsageError):
         replace(REQUEST, n_covariates=1, **wrong)
 
 
@@ -269,7 +270,7 @@ def test_wide_loadings__are_those_of_all_variants_together(reference, rows, monk
     found = wide_loadings(lambda block: X[:, block], frequency, n_rows=len(X), **terms)
     np.testing.assert_allclose(found, reference_loadings(X, frequency, **terms), atol=2 * LOADING_STEP)
     for n_components, n_rows in ((13, len(X)), (12, len(X)), (6, 5)):
-        with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most"):
+        with refused("too-many-components", "`covariates.pcs`", error=UsageError):
             wide_loadings(
                 lambda block, n=n_rows: X[:n, block],
                 frequency,
@@ -297,11 +298,11 @@ def test_project__a_row_is_what_it_is_alone(reference, rows, monkeypatch):
 def test_reference_loadings__raise_on_more_components_than_directions(reference):
     bits, frequency = reference
     X = coded_rows(bits, n_haplotypes=120, rows="people")
-    with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most 12, .* got 13"):
+    with refused("too-many-components", "`covariates.pcs`", "got 13", error=UsageError):
         reference_loadings(X, frequency, n_components=13, rows="people")
-    with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most the directions .* got 12"):
+    with refused("too-many-components", "`covariates.pcs`", "got 12", error=UsageError):
         reference_loadings(X, frequency, n_components=12, rows="people")
-    with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most 5, the smaller of .* got 6"):
+    with refused("too-many-components", "`covariates.pcs`", "got 6", error=UsageError):
         reference_loadings(X[:5], frequency, n_components=6, rows="people")
 
 
@@ -310,12 +311,12 @@ def test_reference_loadings__raise_on_directions_that_are_rounding():
         alleles = np.random.default_rng(seed).integers(0, 2, (2, 60))
         X = np.repeat(alleles.T - 0.5, 150, axis=1)
         frequency = np.repeat(alleles.mean(axis=1), 150)
-        with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most the directions .* got 3"):
+        with refused("too-many-components", "`covariates.pcs`", "got 3", error=UsageError):
             reference_loadings(X, frequency, n_components=3, rows="haplotypes")
 
 
 def test_project__raise_on_loadings_off_their_grid():
-    with pytest.raises(UsageError, match="Loadings must be multiples of"):
+    with refused("loadings-off-grid", error=UsageError):
         project(random_bits(1, 4), np.array([[0.1]]), means=np.zeros(1), n_haplotypes=4, rows="people")
 
 
@@ -324,7 +325,7 @@ def test_project__is_exact_up_to_the_largest_loadings():
     loadings = np.array([[2.0**40 - 1, -(2.0**40) - 1]]) * LOADING_STEP
     found = project(bits, loadings, means=np.zeros(2), **options)
     np.testing.assert_array_equal(found, loadings @ coded_rows(bits, **options).T)
-    with pytest.raises(UsageError, match="whose sums are exact"):
+    with refused("loadings-off-grid", error=UsageError):
         project(bits, loadings + np.array([LOADING_STEP, 0]), means=np.zeros(2), **options)
     # Of each component by itself.
     twice = project(bits, np.repeat(loadings, 2, axis=0), means=np.zeros(2), **options)
@@ -341,8 +342,8 @@ def test_loadings__come_back_exactly_and_find_their_sites(tmp_path):
     np.testing.assert_array_equal(found.values, values)
     assert found.names == ("PC1", "PC2")
     assert found.places(variants.iloc[::-1]).tolist() == [2, 1, 0]
-    with pytest.raises(DpgrsError, match="must be of the study's variants"):
+    with refused("loadings-of-other-variants"):
         found.places(variants.iloc[:2])
     path.write_text("contig\tposition\n1\tx\n")
-    with pytest.raises(DpgrsError, match="must be a table of loadings"):
+    with refused("not-loadings"):
         read_loadings(path)

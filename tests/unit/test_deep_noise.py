@@ -4,12 +4,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.events import DepthEvent
 from dpgrs.privacy.noise import sources as door
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from ledger_requests import KEY
+from refused import refused
 
 SENSITIVITY = Sensitivity(1.0, "linf", "add-remove", "person", "tukey/1")
 GROUPS = {"name": "groups of units", "n_groups": 5}
@@ -64,33 +65,33 @@ def test_assign_groups__of_one_and_of_as_many_as_there_are_words():
 
 def test_assign_groups__raise_where_nothing_is_reserved():
     noise = ReleaseNoise(KEY, draws={}, requests={}).on("data")
-    with pytest.raises(DpgrsError, match="groups of units was not reserved"):
+    with refused("noise-not-reserved"):
         noise.assign_groups(10, **GROUPS)
 
 
 @pytest.mark.parametrize("source", [BenchmarkNoise(1), Rehearsal()])
 def test_assign_groups__raise_without_data_and_on_numbers(source):
-    with pytest.raises(UsageError, match="groups of units must be of data that are named"):
+    with refused("groups-without-data", error=UsageError):
         source.assign_groups(10, **GROUPS)
     for n_groups in (0, 2**32 + 1):
-        with pytest.raises(UsageError, match=f"`n_groups` must be from 1 to 2.32, got {n_groups}"):
+        with refused("number-of-groups", "`n_groups`", n_groups, error=UsageError):
             source.on("data").assign_groups(10, name="groups", n_groups=n_groups)
 
 
 @pytest.mark.parametrize(
-    ("terms", "message"),
+    ("terms", "fault"),
     [
         (
             {"sensitivity": replace(SENSITIVITY, norm="l2")},
-            "sensitivity of the deep point must be in linf, got l2",
+            ("sensitivity-norm", "got l2"),
         ),
-        ({"sensitivity": replace(SENSITIVITY, value=2.0**48)}, r"must be at most 3e\+14 grid steps"),
-        ({"epsilon": 0.0}, "budget of the deep point must be a finite number above 0, got 0.0"),
+        ({"sensitivity": replace(SENSITIVITY, value=2.0**48)}, ("noise-too-large",)),
+        ({"epsilon": 0.0}, ("share-not-positive", "got 0.0")),
     ],
 )
-def test_deep_point__raise_on_claims(terms, message):
+def test_deep_point__raise_on_claims(terms, fault):
     options = {"sensitivity": SENSITIVITY, "epsilon": 1.0} | terms
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         Rehearsal().deep_point(np.zeros((8, 1)), name="deep point", delta=1e-5, is_safe=True, **options)
 
 
@@ -127,7 +128,7 @@ def test_deep_point__is_reserved_by_its_models():
     assert deep_point(rehearsal, MODELS) is None
     reserved = [ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}) for _ in range(2)]
     assert len(deep_point(reserved[0], MODELS)) == 1
-    with pytest.raises(DpgrsError, match="was not reserved"):
+    with refused("noise-not-reserved"):
         deep_point(reserved[1], MODELS + 1)
 
 

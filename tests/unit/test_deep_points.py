@@ -21,6 +21,7 @@ from dpgrs.privacy.noise.depth_sampler import (
     draw_depth,
     draw_point,
 )
+from refused import refused
 
 small_models = arrays(
     float, st.tuples(st.integers(1, 9), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)
@@ -66,7 +67,7 @@ def test_regions__count_what_floats_and_int64_cannot_hold():
 
 @pytest.mark.parametrize("models", [ODD + 0.5, ODD * np.nan, ODD + np.inf, ODD[0]])
 def test_regions__raise_on_what_is_not_on_the_grid(models):
-    with pytest.raises(UsageError, match="`models` must be rows of whole numbers"):
+    with refused("models-not-integers", "`models`", error=UsageError):
         DepthRegions(models)
 
 

@@ -16,6 +16,7 @@ from dpgrs.fetching import downloads
 from dpgrs.fetching.files import fetch_file, fetch_manifest
 from dpgrs.fetching.manifests import Entry, read_entries
 from http_server import md5, serving, tree_line
+from refused import refused
 
 CONTENT = bytes(range(256)) * 40
 PLACE = "/vol1/ftp/release/chr21.vcf.gz"
@@ -87,12 +88,12 @@ def test_read_entries__path_tells_files_of_one_name_apart(tmp_path):
 def test_read_entries__raise_on_two_checksums(tmp_path):
     text = f"{DIGEST}  chr21.vcf.gz\n" * 2
     assert read_entries(write_manifest(tmp_path, text), [URL])[URL].digest == DIGEST
-    with pytest.raises(DpgrsError, match="with one checksum, got 2"):
+    with refused("checksum-ambiguous", "got 2"):
         read_entries(write_manifest(tmp_path, f"{text}{'0' * 32}  chr21.vcf.gz\n"), [URL])
 
 
 def test_read_entries__raise_on_what_is_no_manifest(tmp_path):
-    with pytest.raises(DpgrsError, match="must list files with their MD5"):
+    with refused("manifest-empty"):
         read_entries(write_manifest(tmp_path, "<html>Not found</html>\n"), [URL])
 
 
@@ -122,7 +123,7 @@ def test_fetch_file__goes_on_after_a_broken_connection(server, output, fault, he
 
 def test_fetch_file__goes_on_in_another_run(server, output):
     server.faults = {PLACE: [{"cut": 1000}] + [{"status": 503}] * downloads.FRUITLESS}
-    with pytest.raises(DpgrsError, match="the server answered 503") as error:
+    with refused("download-failed", "503") as error:
         fetch(server, output)
     assert "what came is kept" in only_line(error)
     assert left(output) == ["chr21.vcf.gz.part", "chr21.vcf.gz.part.version"]
@@ -134,7 +135,7 @@ def test_fetch_file__goes_on_in_another_run(server, output):
 def test_fetch_file__begins_anew_when_the_file_has_changed(server, output):
     server.files[PLACE] = bytes(len(CONTENT))
     server.faults = {PLACE: [{"cut": 1000}] + [{"status": 503}] * downloads.FRUITLESS}
-    with pytest.raises(DpgrsError):
+    with refused("download-failed"):
         fetch(server, output)
     server.files[PLACE] = CONTENT
     n_before = len(server.requests)
@@ -175,7 +176,7 @@ def test_fetch_file__spoilt_bytes_are_fetched_once_more(server, output, faults):
 
 def test_fetch_file__spoilt_twice(server, output):
     server.faults = {PLACE: [{"corrupt": 7}, {"corrupt": 8}]}
-    with pytest.raises(DpgrsError, match=f"must have md5 {DIGEST} as its manifest says, got") as error:
+    with refused("download-checksum", DIGEST) as error:
         fetch(server, output)
     assert "thrown away" in only_line(error)
     assert left(output) == []
@@ -184,7 +185,7 @@ def test_fetch_file__spoilt_twice(server, output):
 
 def test_fetch_file__whole_part_of_a_killed_run(server, output):
     server.faults = {PLACE: [{"cut": 1000}] + [{"status": 503}] * downloads.FRUITLESS}
-    with pytest.raises(DpgrsError):
+    with refused("download-failed"):
         fetch(server, output)
     output.with_name("chr21.vcf.gz.part").write_bytes(CONTENT)
     fetch(server, output)
@@ -198,7 +199,7 @@ def test_fetch_file__one_that_is_there(server, output):
     fetch(server, output)
     assert len(server.ranges(PLACE)) == 1
     output.write_bytes(b"mine")
-    with pytest.raises(DpgrsError, match="Remove it, or name another output") as error:
+    with refused("file-checksum") as error:
         fetch(server, output)
     assert str(output) in only_line(error)
     assert output.read_bytes() == b"mine"
@@ -206,7 +207,7 @@ def test_fetch_file__one_that_is_there(server, output):
 
 def test_fetch_file__raise_on_a_file_that_is_not_listed(server, output):
     server.files["/md5.txt"] = f"{DIGEST}  chr22.vcf.gz\n".encode()
-    with pytest.raises(DpgrsError, match=r"must list chr21\.vcf\.gz") as error:
+    with refused("checksum-not-listed", "chr21.vcf.gz") as error:
         fetch(server, output)
     assert "/md5.txt`" in only_line(error)
     assert server.ranges(PLACE) == []
@@ -214,7 +215,7 @@ def test_fetch_file__raise_on_a_file_that_is_not_listed(server, output):
 
 def test_fetch_file__raise_on_another_size(server, output):
     server.files["/md5.txt"] = tree_line("release/chr21.vcf.gz", CONTENT[1:]).encode()
-    with pytest.raises(DpgrsError, match="must have 10239 bytes as its manifest says, got 10240"):
+    with refused("download-size", "got 10240", "10239"):
         fetch(server, output)
     assert left(output) == []
 
@@ -235,7 +236,7 @@ def test_fetch_file__raise_without_a_network(server, output, tmp_path):
     pauses = []
     manifest = write_manifest(tmp_path, f"{DIGEST}  chr21.vcf.gz\n")
     server.address = "http://127.0.0.1:1"
-    with pytest.raises(DpgrsError, match="Check the network, try again") as error:
+    with refused("download-failed") as error:
         fetch(server, output, manifest=manifest, pause=pauses.append)
     assert "refused" in only_line(error)
     assert pauses == [2, 4, 8, 16]
@@ -256,13 +257,13 @@ def test_fetch_file__follows_redirects_to_http_alone(server, output, location):
 
 def test_redirects__never_from_https_to_http():
     asked = downloads.request.Request("https://example.org/a")
-    with pytest.raises(DpgrsError, match="which is not https"):
+    with refused("redirect-not-https"):
         downloads._Redirects().redirect_request(asked, None, 302, "Found", {}, "http://example.org/a")
 
 
 def test_fetch_file__raise_on_too_little_room(server, output, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
-    with pytest.raises(DpgrsError, match="must have room for 10240 bytes, got 100"):
+    with refused("disk-full", "got 100", "10240"):
         fetch(server, output, manifest=write_manifest(output.parent.parent, f"{DIGEST}  chr21.vcf.gz\n"))
 
 
@@ -282,7 +283,7 @@ def test_fetch_file__raise_on_what_the_disk_refuses(server, output, monkeypatch,
         return opened(path, mode, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", open_full)
-    with pytest.raises(DpgrsError) as error:
+    with refused("file-not-writable") as error:
         fetch(server, output, manifest=write_manifest(output.parent.parent, f"{DIGEST}  chr21.vcf.gz\n"))
     assert message in only_line(error)
 
@@ -290,7 +291,7 @@ def test_fetch_file__raise_on_what_the_disk_refuses(server, output, monkeypatch,
 def test_fetch_file__raise_where_no_folder_can_be(server, tmp_path):
     (tmp_path / "file").write_text("")
     manifest = write_manifest(tmp_path, f"{DIGEST}  chr21.vcf.gz\n")
-    with pytest.raises(DpgrsError, match="cannot be written") as error:
+    with refused("file-not-writable") as error:
         fetch(server, tmp_path / "file" / "chr21.vcf.gz", manifest=manifest)
     only_line(error)
 
@@ -317,7 +318,7 @@ def test_fetch_manifest__replaces_and_never_goes_on(server, tmp_path):
     fetch_manifest(f"{server.address}/md5.txt", output=output)
     assert output.read_bytes() == server.files["/md5.txt"]
     server.files["/md5.txt"] = b"<html>"
-    with pytest.raises(DpgrsError, match=f"`{server.address}/md5.txt` must list files"):
+    with refused("manifest-empty", server.address, "/md5.txt"):
         fetch_manifest(f"{server.address}/md5.txt", output=output)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.genotypes.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
@@ -30,6 +30,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.study.training_data import TrainingData
 from random_cohorts import random_bits
+from refused import refused
 from step_settings import settings_for
 from variant_sets import variants_in_memory
 
@@ -145,7 +146,7 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     if has_covariates:
         others = Covariates(("age", "sex"), units[:, 1:], np.zeros(2), np.ones(2), 3.0, "people")
         others.save(paths["covariates"])
-        with pytest.raises(DpgrsError, match="must be of the same people"):
+        with refused("people-differ"):
             statistics_step.compute_statistics(settings, "variant_set", tmp_path / "y.npz", **paths)
 
 
@@ -159,7 +160,7 @@ def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
             name, (), {"open": lambda path, value=value: value, "load": lambda path, value=value: value}
         )
         monkeypatch.setattr(statistics_step, name, opener)
-    with pytest.raises(UsageError, match="must be tight with dosages"):
+    with refused("bounds-not-tight", error=UsageError):
         statistics_step.compute_statistics(settings_for("compute-statistics"), None, None, output=None)
 
 
@@ -174,8 +175,8 @@ def test_training_data__raise_where_sums_are_others_than_the_request_says(tmp_pa
     bounds = {"outcome_bound": 3.0, "epsilon": 1.0, "delta": 1e-6}
     request = PrivacyRequest(rows="people", n_variants=4, n_outcomes=2, **bounds)
     # Nothing was clipped for two outcomes: such a request is about calls, whose unit is 2^22 times as large.
-    with pytest.raises(UsageError, match="within tight bounds, got none that are for 2 outcomes on 4"):
+    with refused("statistics-not-tight", error=UsageError):
         data.sums(request, 2)
     for other in ({"outcome_bound": 2.0}, {"rows": "haplotypes"}):
-        with pytest.raises(DpgrsError, match=r"statistics must be of .* got people within 3\.0"):
+        with refused("statistics-of-other-terms"):
             data.sums(replace(request, **other), 2)

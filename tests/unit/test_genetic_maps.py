@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.genetic_maps import read_map
+from refused import refused
 
 
 def test_read_map__of_hapmap_and_of_plain_names(tmp_path):
@@ -22,7 +22,5 @@ def test_read_map__of_hapmap_and_of_plain_names(tmp_path):
 )
 def test_read_map__raise_on_what_is_none(tmp_path, text):
     (tmp_path / "map").write_text(text)
-    with pytest.raises(
-        DpgrsError, match="must be a genetic map with columns `position` and `cM`, both rising"
-    ):
+    with refused("not-a-genetic-map", "`position`", "`cM`"):
         read_map(tmp_path / "map")

@@ -35,6 +35,7 @@ from genome_maps import (
     random_chromosome,
     slab_of,
 )
+from refused import refused
 
 RELATIONS = ["add-remove", "replace-one"]
 EXACT_UNIT = 2.0**-54
@@ -327,7 +328,7 @@ def test_fault__subtracting_a_public_score_after_the_clip_is_found(
         Y = clipped_outcomes(values, bound=3.0, norm=1.0, n_shared=2)
         return Y - np.trunc(np.nan_to_num((values - residuals) / OUTCOME_STEP)).astype(np.int64)
 
-    with pytest.raises(UsageError, match="Outcomes must be clipped at their norm"):
+    with refused("genome-sums-not-exact", error=UsageError):
         largest_share(chromosomes, people_with_scores, clip)
     monkeypatch.setattr(pass_of_chromosome, "long_rows", lambda Y, **options: (np.zeros(1, dtype=bool),))
     assert largest_share(chromosomes, people_with_scores, clip) > 1.5
@@ -344,7 +345,7 @@ def test_absence__on_a_chromosome_is_no_refusal_and_adds_nothing(chromosomes):
 
 def test_norms__beside_outcomes_of_one_budget_are_joint(chromosomes):
     one = int(1 / OUTCOME_STEP)
-    with pytest.raises(UsageError, match="Outcomes must be clipped at their norm"):
+    with refused("genome-sums-not-exact", error=UsageError):
         contribution(slab_of([[2, 2]]), chromosomes[0], [one, one], [900])
 
 
@@ -375,19 +376,19 @@ def test_claim__is_the_formula_rounded_up(neighbours):
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changed", "fault"),
     [
-        ({"rows": "haplotypes"}, "`cohort.rows` must be people for sums of a genome, got haplotypes"),
-        ({"unit": "haplotype"}, "`privacy.unit` must be person"),
-        ({"row_norm": 0.0}, "`row_norm` must be a finite number above 0"),
-        ({"outcome_norm": math.inf}, "`outcome_norm` must be a finite number above 0"),
-        ({"step": 0.0}, "`step` must be a finite number above 0"),
+        ({"rows": "haplotypes"}, ("genome-rows", "`cohort.rows`")),
+        ({"unit": "haplotype"}, ("unit-not-person", "`privacy.unit`")),
+        ({"row_norm": 0.0}, ("not-positive", "`row_norm`")),
+        ({"outcome_norm": math.inf}, ("not-positive", "`outcome_norm`")),
+        ({"step": 0.0}, ("not-positive", "`step`")),
     ],
 )
-def test_claim__is_refused(changed, message):
+def test_claim__is_refused(changed, fault):
     good = {"rows": "people", "neighbours": "add-remove", "unit": "person", "row_norm": 1.0}
     good |= {"outcome_norm": 1.0, "step": SUM_STEP}
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         genome_sensitivity(3, 1, **good | changed)
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.io.files import load_arrays
 from dpgrs.linalg.truncated_ld import truncated_ld
 from dpgrs.release.marginal_effects import genome_effects
 from genome_simulation import H2, N_PEOPLE, N_PHENOTYPES, N_VARIANTS, Simulation
+from refused import refused
 
 
 def ldpred_inf(arrays, ld, n_effective, deviations, *, h2):
@@ -91,5 +91,5 @@ def test_write_truncated_ld__variants_that_no_direction_shows_have_no_error(simu
 
 def test_write_truncated_ld__steered_shares_are_refused(tmp_path):
     steered = Simulation(tmp_path / "map.npz", seed=1, is_equal=False)
-    with pytest.raises(DpgrsError, match="must have equal shares for effects of single variants"):
+    with refused("unequal-shares"):
         steered.effects(tmp_path / "ld.npz")

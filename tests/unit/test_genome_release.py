@@ -22,6 +22,7 @@ from dpgrs.verify.statistics_check import ld_problems
 from forged_releases import STATEMENT, edit_statement, seal
 from forged_releases import digest as digest_of
 from golden_releases import CASES, GoldenStudy
+from refused import refused
 from step_studies import N_VARIANTS
 
 
@@ -46,7 +47,7 @@ def test_write_release__a_refused_release_leaves_the_ld_of_an_earlier_one(tmp_pa
     # What stands for the LD of the bundle of another release.
     ld.write_bytes(b"of another release")
     edit_statement(folder, ["fit", "ld"], "0" * 64)
-    with pytest.raises(DpgrsError, match="`study` must be new for another release"):
+    with refused("another-release-in-folder", "`study`"):
         study.publish()
     assert ld.read_bytes() == b"of another release"
     assert not [*tmp_path.glob(".*partial")]
@@ -300,5 +301,5 @@ def test_verify__effects_outside_the_ld_are_found(with_effects, tmp_path):
 
 
 def test_verify__ld_goes_with_effects_along_directions(folder, tmp_path):
-    with pytest.raises(UsageError, match="`--ld` must go with a release of effects along directions"):
+    with refused("release-without-ld", "`--ld`", error=UsageError):
         verify_release(folder, ld=tmp_path / "ld.npz")

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.config.study import PATHS, PATTERN_KEYS
-from dpgrs.errors import DpgrsError
 from dpgrs.io.files import files_below, folder_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sealed_zarr import fingerprint
@@ -34,6 +33,7 @@ from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
 from dpgrs.study.verbs import settings_read
 from plink_sets import write_bed
+from refused import refused
 
 LISTED = "listed.tsv"
 CHOOSE_PEOPLE = ("choose-people", "cohort.vcf")
@@ -155,7 +155,7 @@ def test_require_made_by__raise_on_a_list_that_was_not_read(private, key):
     note(sites, {})
     (private.parents[2] / "listed.tsv").write_text("a\t1\n")
     config = with_setting(key, "listed.tsv")
-    with pytest.raises(DpgrsError, match=r"`listed\.tsv` must be among the files that the study read"):
+    with refused("file-not-read-by-study", "`listed.tsv`"):
         require_made_by(config, [sites])
 
 
@@ -175,7 +175,7 @@ def test_require_made_by__raise_where_the_files_of_the_settings_were_not_read(pr
     """Which file a step gets is no setting of it: all notes are of the release's settings."""
     config, earlier, lacking = OTHER_FILES[case]
     sites = released_sites(private, [earlier] if earlier else [], files=["21.vcf.gz", "y.tsv", "sums.npz"])
-    with pytest.raises(DpgrsError, match=f"`{lacking}` must be among the files that the study read"):
+    with refused("file-not-read-by-study", lacking):
         require_made_by(of_chromosome_21(config), [sites])
 
 
@@ -186,7 +186,7 @@ def test_require_made_by__raise_on_files_that_the_settings_do_not_name(private, 
     sites = released_sites(private, ["21.vcf.gz", "y.tsv", read], files=[])
     config = {"outcomes": {"source": source, "file": "y.tsv"}}
     config = of_chromosome_21({"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}} | config)
-    with pytest.raises(DpgrsError, match=f"from the files that its settings name, got `{read}`. Run the"):
+    with refused("file-not-of-settings", read):
         require_made_by(config, [sites])
 
 
@@ -216,7 +216,7 @@ def test_require_made_by__people_of_the_reference_have_tables_of_their_own(priva
     if read == "z.tsv":
         require_made_by(config, [drawn, outcomes])
         return
-    with pytest.raises(DpgrsError, match=r"outcomes.zarr` must be made from the tables of `evaluation`, got"):
+    with refused("made-from-other-tables", "outcomes.zarr", "`evaluation`"):
         require_made_by(config, [drawn, outcomes])
 
 
@@ -462,7 +462,7 @@ def test_require_made_by__raise_on_effects_of_fewer_files_than_the_settings_name
     one = with_setting("public.effects", LISTED)
     assert run_verb(monkeypatch, one, "match-effects", LISTED, output=output).exit_code == 0
     require_made_by(one, [output])
-    with pytest.raises(DpgrsError, match=r"got others of public\.effects\."):
+    with refused("made-by-other-settings", "public.effects"):
         require_made_by(one.changed(public={"effects": [LISTED, "other.tsv"]}), [output])
 
 
@@ -504,7 +504,7 @@ def test_require_unchanged__raise_on_a_folder_that_cannot_be_read_as_a_whole(tmp
     require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
     monkeypatch.setattr("dpgrs.io.files.file_digest", unreadable)
     marks = content_marks(None, [], study=study, genotypes=[folder])
-    with pytest.raises(DpgrsError, match="must be as it was when the study read it"):
+    with refused("input-file-changed"):
         require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
 
 

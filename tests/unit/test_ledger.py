@@ -27,6 +27,7 @@ from ledger_requests import (
     open_account,
     reserve,
 )
+from refused import refused
 
 HAPLOTYPE = Account("full", "haplotype", "add-remove")
 
@@ -159,7 +160,7 @@ def test_reserve__raise_on_misuse(ledger, change, match):
 
 
 def test_reserve__raise_without_a_charge(ledger):
-    with pytest.raises(UsageError, match="must be charged"):
+    with refused("request-without-charge", error=UsageError):
         reserve(ledger, charges=[])
 
 
@@ -171,20 +172,20 @@ def test_missing_ledger__fails_closed(tmp_path, access):
         "reserve": lambda: reserve(ledger),
         "complete": lambda: ledger.complete("a", OUTPUT),
     }
-    with pytest.raises(DpgrsError, match="does not exist"):
+    with refused("ledger-missing", error=UsageError):
         actions[access]()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_complete__raise_on_unknown_request_or_another_output(ledger, tmp_path):
-    with pytest.raises(DpgrsError, match="no request"):
+    with refused("request-not-reserved"):
         ledger.complete("f" * 64, OUTPUT)
     first = reserve(ledger)
     ledger.complete(first, OUTPUT)
     before = ledger.path.read_bytes()
-    with pytest.raises(DpgrsError, match="must give the stored bytes"):
+    with refused("replay-differs"):
         ledger.complete(first, STATISTIC)
-    with pytest.raises(UsageError, match="`output_digest` must be a SHA-256"):
+    with refused("digest-invalid", "`output_digest`", "256", error=UsageError):
         ledger.complete(reserve(new_ledger(tmp_path / "other")), OUTPUT.upper())
     assert ledger.path.read_bytes() == before
 
@@ -194,7 +195,7 @@ def test_complete_all__notes_all_or_none(ledger):
     ledger.check_all({first: OUTPUT, second: OUTPUT})
     before = ledger.path.read_bytes()
     for act in (ledger.check_all, ledger.complete_all):
-        with pytest.raises(DpgrsError, match="no request"):
+        with refused("request-not-reserved"):
             act({first: OUTPUT, "f" * 64: OUTPUT})
     assert ledger.path.read_bytes() == before
     ledger.complete_all({first: OUTPUT, second: STATISTIC})
@@ -265,13 +266,13 @@ def test_accounts__raise_where_one_calls_public_what_the_other_protects(tmp_path
     for name, (one, other) in {"a": (first, second), "b": (second, first)}.items():
         ledger = new_ledger(tmp_path / name, account=Account(*one))
         before = ledger.path.read_bytes()
-        with pytest.raises(UsageError, match=f"public what the other protects: .*{public}"):
+        with refused("accounts-disagree", public, error=UsageError):
             open_account(ledger, Account(*other), mu_squared="1")
         assert ledger.path.read_bytes() == before
 
 
 def test_accounts__raise_on_second_opening(ledger):
-    with pytest.raises(UsageError, match="must be new"):
+    with refused("account-exists", error=UsageError):
         open_account(ledger, ACCOUNT, mu_squared="9")
     assert ledger.read().budgets[ACCOUNT].limit == Cost(mu_squared=Fraction(1))
 
@@ -281,20 +282,20 @@ def test_accounts__raise_on_second_opening(ledger):
 
 @pytest.mark.parametrize("terms", [{"accession": ""}, {"consent": ""}])
 def test_create__raise_on_nameless_dataset(tmp_path, terms):
-    with pytest.raises(UsageError, match="must name its dataset"):
+    with refused("ledger-without-dataset", error=UsageError):
         Ledger(tmp_path / "cohort.jsonl").create(**(DATASET | terms))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_create__raise_inside_results_or_a_repository(tmp_path, repository):
     for folder in (tmp_path / "results" / "demo", repository / "ledgers"):
-        with pytest.raises(UsageError, match="A ledger must lie outside repositories and results"):
+        with refused("path-not-private", error=UsageError):
             new_ledger(folder)
         assert not folder.exists()
 
 
 def test_start_ledger__bad_terms_leave_nothing(tmp_path):
-    with pytest.raises(UsageError, match="must allow something"):
+    with refused("account-without-budget", error=UsageError):
         start_ledger(tmp_path / "cohort.jsonl", **DATASET, account=ACCOUNT, delta="1e-6")
     assert list(tmp_path.iterdir()) == []
 
@@ -326,7 +327,7 @@ def test_verify__finds_an_account_over_its_limit(ledger):
             identity(number=number), gaussian("0.5"), ACCOUNT, statistic_digest=STATISTIC, study_key=KEY
         )
         forge(ledger, request.entry())
-    with pytest.raises(DpgrsError, match="line 7: an account is over its limit"):
+    with refused("ledger-line-wrong", "line 7"):
         verify_ledger(ledger.path)
     assert unchanged(ledger, "spent epsilon 5.* of 4.* .mu.2 1.25", mu="0.001")
 
@@ -337,7 +338,7 @@ def test_verify__finds_a_person_over_the_limit_by_haplotype_releases(ledger):
         identity(), gaussian("0.51"), HAPLOTYPE, statistic_digest=STATISTIC, study_key=KEY
     )  # 0.2601 to a haplotype, 1.0404 to a person
     forge(ledger, request.entry())
-    with pytest.raises(DpgrsError, match="line 4: an account is over its limit"):
+    with refused("ledger-line-wrong", "line 4"):
         verify_ledger(ledger.path)
 
 
@@ -384,7 +385,7 @@ def test_reserve_all__raise_on_a_release_of_another_version(ledger):
     before = ledger.path.read_bytes()
     now = {"version": 2, "draws": ["as it is"]}
     line = "Version 1 of the mechanisms made this release, and version 2, of this dpgrs, cannot replay it"
-    with pytest.raises(DpgrsError, match=f"{line}. Nothing was drawn. .* new `dataset.version`: the release"):
+    with refused("replay-of-another-version", line, "`dataset.version`"):
         reserve(ledger, **now)
     assert ledger.path.read_bytes() == before
     account = Account("full", "haplotype", "add-remove")
@@ -398,7 +399,7 @@ def test_reserve_all__raise_on_a_release_of_another_version(ledger):
 def test_reserve_all__raise_on_two_statistics_under_one_identity(ledger):
     orders = [Order(identity(), gaussian("0.5"), statistic) for statistic in (STATISTIC, OTHER_STATISTIC)]
     before = ledger.path.read_bytes()
-    with pytest.raises(DpgrsError, match="The data changed under the label"):
+    with refused("data-changed-under-version"):
         ledger.reserve_all(orders, ACCOUNT, study_key=KEY)
     assert ledger.path.read_bytes() == before
 
@@ -414,7 +415,7 @@ def test_reserve_all__raise_on_later_requests_that_do_not_fit(ledger):
     """They are not counted, and not asked for where all requests are replays."""
     order, later = Order(identity(), gaussian("0.9"), STATISTIC), Cost(mu_squared=Fraction("0.2"))
     before = ledger.path.read_bytes()
-    with pytest.raises(DpgrsError, match="does not allow this release"):
+    with refused("budget-exceeded"):
         ledger.reserve_all([order], ACCOUNT, study_key=KEY, later=later)
     assert ledger.path.read_bytes() == before
     first = ledger.reserve_all([order], ACCOUNT, study_key=KEY, later=Cost(mu_squared=Fraction("0.19")))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.methods.registry import methods_that
 from dpgrs.study.released import load_released
 from draws import fit_as_released
+from refused import refused
 from step_studies import N_VARIANTS
 
 RELEASED = methods_that("may_be_released")
@@ -32,7 +32,7 @@ def test_load_released__raise_on_any_other_number(study, method):
     assert len(forged) > 2
     for one in forged:
         save_labelled(path, [one])
-        with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        with refused("statistics-not-charged"):
             load_released(path, book)
 
 

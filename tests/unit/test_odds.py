@@ -19,6 +19,7 @@ from dpgrs.privacy.accounting.accountant import (
 )
 from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.verify.claim_check import Loss, chance_bound, right_guesses
+from refused import refused
 
 CASES = [(0.5, 1e-6), (1.0, 1e-6), (2.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4), (0.3, 0.01)]
 
@@ -157,7 +158,7 @@ def test_odds_chance__limits():
     [(-1.0, 1.0), (-1.0, 0.0), (1.0, math.inf), (1.0, -math.inf), (1.0, math.nan), (2e4, 1.0), (2e4, 0.0)],
 )
 def test_odds_chance__raise_on_arguments(mu, epsilon):
-    with pytest.raises(UsageError, match="must be"):
+    with refused("budget-out-of-range", error=UsageError):
         odds_chance(mu, epsilon)
 
 
@@ -188,7 +189,7 @@ def test_right_share__ends():
     assert right_share(0.0, math.log(3)) == pytest.approx(0.75)
     assert right_share(100.0) == right_share(0.0, 800.0) == 1.0
     assert (Cost().right_guesses, right_guesses(Loss())) == (50, 50)
-    with pytest.raises(UsageError, match="pure_epsilon` must be a finite number >= 0, got -1"):
+    with refused("budget-out-of-range", "pure_epsilon", "got -1", error=UsageError):
         right_share(1.0, -1)
 
 

@@ -15,6 +15,7 @@ from dpgrs.methods.blup_model import prior_moments
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.sensitivity import Sensitivity
+from refused import refused
 
 N, D, L = 1500, 40, 8
 
@@ -206,7 +207,7 @@ def test_adassp_penalty__follows_its_terms():
 def test_adassp_penalty__raise_on_numbers_out_of_their_domain(wrong, name):
     with pytest.raises(UsageError, match=f"`{name}` must be"):
         adassp_penalty(D, **{"gram_sd": 1.0, "n": N} | wrong)
-    with pytest.raises(UsageError, match="`n_variants` must be at least 1, got 0"):
+    with refused("n-variants-not-positive", "`n_variants`", "got 0", error=UsageError):
         adassp_penalty(0, gram_sd=1.0, n=N)
 
 
@@ -214,5 +215,5 @@ def test_adassp_penalty__raise_on_numbers_out_of_their_domain(wrong, name):
     ("wrong", "name"), [({"cross_sd": np.nan}, "cross_sd"), ({"gram_sd": -1.0}, "gram_sd")]
 )
 def test_evidence_penalty__raise_on_numbers_out_of_their_domain(wrong, name):
-    with pytest.raises(UsageError, match=f"`{name}` must be"):
+    with refused("model-term-negative", name, error=UsageError):
         evidence_penalty(np.eye(2), np.ones((1, 2)), 10, **{"gram_sd": 1.0, "cross_sd": 1.0} | wrong)

@@ -17,6 +17,7 @@ from dpgrs.release.pgs_catalog import (
     write_standard_errors,
 )
 from dpgrs.statement.files import file_stems
+from refused import refused
 from release_data import OUTCOMES, SITES, make_scores
 
 SOURCE = {"citation": "A paper", "license_text": "CC0"}
@@ -179,7 +180,7 @@ def test_scores__raise_on_site(change, message):
 def test_scores__raise_on_number(name, number):
     numbers = np.ones((3, 8))
     numbers[2, 4] = number
-    with pytest.raises(DpgrsError, match="must be finite"):
+    with refused("weights-not-finite"):
         make_scores(**{name: numbers})
 
 
@@ -200,7 +201,7 @@ def test_scores__raise_on_field(changed, message):
 
 
 def test_scores__usage_errors_are_told_apart():
-    with pytest.raises(UsageError):
+    with refused("genome-build-unknown", error=UsageError):
         make_scores(genome_build="NR")
 
 

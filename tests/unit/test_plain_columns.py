@@ -19,6 +19,7 @@ from dpgrs.io.tables.plain_columns import NotPlainError, plain_blocks, plain_col
 from dpgrs.io.tables.table_samples import outcome_people, sample_outcomes
 from dpgrs.io.tables.tables import BLANKS, MISSING, number_of, rows_of
 from nightly import at_night
+from refused import refused
 
 N_CHANGED = 400
 PIECES = [
@@ -181,12 +182,12 @@ def test_sample_outcomes__refuses_a_carriage_return_within_a_row(tmp_path, monke
     monkeypatch.setattr(table_samples, "MOST_CELLS", 4)
     path = tmp_path / "y.csv"
     path.write_text("IID,a\n" + "".join(f"P{i},1\r0\n" for i in range(9)), newline="")
-    with pytest.raises(DpgrsError, match=r"y.csv` must be UTF-8 text in columns"):
+    with refused("table-not-text", "y.csv"):
         sample_outcomes(path)
 
 
 def test_read_samples__refuses_a_first_row_of_fewer_columns_than_others(tmp_path):
     path = tmp_path / "a.psam"
     path.write_text("#FID IID\nSEX\nf P0 1\nf P1 1\n")
-    with pytest.raises(DpgrsError, match=r"a.psam` must be text in UTF-8 with the same columns"):
+    with refused("table-not-text", "a.psam"):
         read_samples(path)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.planning.plan import plan_study
@@ -20,6 +20,7 @@ from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import read_settings
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
+from refused import refused
 from result_files import columns_of
 
 # Small variant sets and few outcomes, so that a plan takes no time.
@@ -98,7 +99,7 @@ def test_plan_study__totals_are_those_that_the_checks_hold_against_the_budget(ou
 
 
 def test_plan_study__charged_metrics_need_a_budget():
-    with pytest.raises(UsageError, match=r"`evaluation\.epsilon` must be given"):
+    with refused("accuracy-budget-missing", "`evaluation.epsilon`", error=UsageError):
         plan_of(*RELEASE, "evaluation={metrics: charged}")
 
 
@@ -142,7 +143,7 @@ def test_plan_study__says_the_rows_that_a_file_of_outcomes_implies():
 
 def test_plan_study__too_many_combinations_are_one_line():
     many = "[" + ", ".join(map(str, range(1, 101))) + "]"
-    with pytest.raises(UsageError, match="at most 1000 combinations of settings, got 10000"):
+    with refused("too-many-requests", "got 10000", error=UsageError):
         plan_of(*SMALL, f"variants={{size: {many}}}", f"privacy={{epsilon: {many}}}")
 
 
@@ -225,7 +226,7 @@ def test_plan_study__ledger_answers_as_planned(empty_folder, limit):
     if verdict["refusals"]:
         assert verdict["refusals"] == ["over the limit"]
         assert verdict["remaining_mu_squared"] is None
-        with pytest.raises(DpgrsError, match="does not allow"):
+        with refused("budget-exceeded"):
             charge(ledger, request, account)
     else:
         charge(ledger, request, account)

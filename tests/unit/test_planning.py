@@ -27,6 +27,7 @@ from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statis
 from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
+from refused import refused
 
 PENALTY, HERITABILITY = 0.2, 0.5
 N_SIMULATED = 10  # outcomes; each so many as a request says share a budget
@@ -373,17 +374,17 @@ def test_expected_ridge__monomorphic_site_is_no_error(bounds):
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changed", "fault"),
     [
-        ({"frequency": np.full(29, 0.5)}, "`frequency` must be 30 numbers from 0 to 1, got 29"),
-        ({"frequency": np.full(30, 1.5)}, "got 30 from 1.5 to 1.5"),
-        ({"n_rows": 0}, "`n_rows` must be at least 1, got 0"),
-        ({"heritability": 1.1}, "`heritability` must be from 0 to 1, got 1.1"),
+        ({"frequency": np.full(29, 0.5)}, ("frequency-array-invalid", "`frequency`", "got 29")),
+        ({"frequency": np.full(30, 1.5)}, ("frequency-array-invalid", "got 30")),
+        ({"n_rows": 0}, ("n-rows-not-positive", "`n_rows`", "got 0")),
+        ({"heritability": 1.1}, ("heritability-out-of-range", "`heritability`", "got 1.1")),
     ],
 )
-def test_expected_ridge__raise_on_misuse(changed, message):
+def test_expected_ridge__raise_on_misuse(changed, fault):
     asked = {"n_rows": 100, "frequency": np.full(30, 0.5), **FIT} | changed
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         expected_ridge(request_of(), **asked)
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from dpgrs.config.study import StudyConfig
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.privacy.private_folders import close_folder, require_closed
 from dpgrs.steps.draw import draw
 from dpgrs.steps.measure_release import measure_release
+from refused import refused
 
 EXACT = "results/a/private/replicate1/statistics.npz"
 
@@ -45,12 +46,12 @@ def test_close_folder__of_the_user_alone_whatever_was_there(tmp_path):
 def test_close_folder__raise_where_it_stays_open_or_is_no_folder(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(UsageError, match=r"file` must be a folder that can be closed: File exists\. Run"):
+    with refused("folder-not-closable", "file", error=UsageError):
         close_folder(file)
     monkeypatch.setattr(Path, "chmod", lambda *_: None)
     tmp_path_mode = tmp_path / "open"
     tmp_path_mode.mkdir(mode=0o755)
-    with pytest.raises(UsageError, match=r"open` must be a folder that can be closed, got one that stays"):
+    with refused("folder-stays-open", "open", error=UsageError):
         close_folder(tmp_path_mode)
 
 
@@ -66,7 +67,7 @@ def test_require_closed__the_workflows_folders_pass(site):
 @pytest.mark.parametrize("mode", [0o750, 0o705, 0o711])
 def test_require_closed__raise_on_an_open_folder(site, folder, mode):
     Path(folder).chmod(mode)
-    with pytest.raises(DpgrsError, match=rf"{folder}` must be closed .*, got mode {mode:o}\. Close it with"):
+    with refused("folder-not-closed", folder, f"{mode:o}"):
         require_closed(EXACT)
 
 
@@ -74,7 +75,7 @@ def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(
     away = site / "away"
     away.mkdir(mode=0o755)
     Path("results/a/private/replicate2").symlink_to(away)
-    with pytest.raises(DpgrsError, match="away` must be closed to other users"):
+    with refused("folder-not-closed", "away"):
         require_closed("results/a/private/replicate2/statistics.npz")
     away.chmod(0o700)
     require_closed("results/a/private/replicate2/statistics.npz")
@@ -100,14 +101,14 @@ def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(
 )
 def test_require_closed__raise_on_digests_in_snakemakes_records(site, record):
     note(**record)
-    with pytest.raises(DpgrsError, match=r"metadata` must hold no digests but of public .* Remove that"):
+    with refused("records-with-digests", "metadata"):
         require_closed(EXACT)
 
 
 @pytest.mark.parametrize("content", ["", '{"rule": ', "[]", "null", "\xff\xfe{}"])
 def test_require_closed__raise_on_a_record_that_cannot_be_read(site, content):
     note(checksums={}).write_text(content, encoding="latin-1")
-    with pytest.raises(DpgrsError, match="must hold no digests"):
+    with refused("records-with-digests"):
         require_closed(EXACT)
 
 
@@ -116,14 +117,14 @@ def test_require_closed__a_link_in_a_public_folder_makes_nothing_public(site):
     Path("results/a/public").mkdir()
     Path("results/a/public/x.npz").symlink_to(Path(EXACT).absolute())
     note(checksums=digests("results/a/public/x.npz"))
-    with pytest.raises(DpgrsError, match="must hold no digests"):
+    with refused("records-with-digests"):
         require_closed(EXACT)
 
 
 @pytest.mark.parametrize("name", ["metadata.db", "metadata.db-wal"])
 def test_require_closed__raise_on_a_database(site, name):
     Path(".snakemake", name).touch()
-    with pytest.raises(DpgrsError, match=f"got a database. Remove `{name}` there"):
+    with refused("records-in-database", name):
         require_closed(EXACT)
 
 
@@ -132,7 +133,7 @@ def test_require_closed__without_snakemake_the_files_own_folder_counts(tmp_path,
     tmp_path.chmod(0o700)
     require_closed("statistics.npz")
     tmp_path.chmod(0o755)
-    with pytest.raises(DpgrsError, match="must be closed to other users before anything is charged"):
+    with refused("folder-not-closed"):
         require_closed("statistics.npz")
 
 
@@ -151,5 +152,5 @@ def test_require_closed__is_asked_for_every_private_file_of_a_step_that_charges(
     settings = StudyConfig.of({"mode": "release", "evaluation": {"metrics": "charged"}})
     known = {"settings": settings, "mechanism": "adassp-statistics", "method": ["adassp"], "chromosomes": []}
     places = {one: known.get(one, "results/a/private/x") for one in inspect.signature(step).parameters}
-    with pytest.raises(DpgrsError, match="open` must be closed to other users before anything is charged"):
+    with refused("folder-not-closed", "open"):
         step(**places | {name: "open/x"})

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
@@ -29,6 +29,7 @@ from dpgrs.study.public_panel import spectrum_item, stored_residuals
 from genome_maps import CALLS, MISSING, dosage_slab_of, random_chromosome, slab_of
 from genome_simulation import H2, MU, N_PEOPLE, N_VARIANTS, Simulation
 from genome_studies import CONTIGS, FREQUENCY, D, N, items_of_map, map_of_variants, people_of, request_of
+from refused import refused
 
 SCORED = ("b",)
 
@@ -138,7 +139,7 @@ def test_contig_sums__are_of_outcomes_less_their_score(alleles, outcomes, stored
 def test_contig_sums__of_outcomes_without_the_score_are_refused(alleles, outcomes, stored, changed):
     people, other = people_of(alleles), replace(outcomes, **changed)
     options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
-    with pytest.raises(DpgrsError, match=r"outcomes that are summed and are not 0/1, got b\."):
+    with refused("subtracted-outcomes"):
         contig_sums(people, other, stored, "1", **options)
 
 
@@ -149,9 +150,9 @@ def test_contig_sums__of_scores_of_other_people_are_refused_without_a_number(
     people = people_of(alleles)
     measured = measured_people(people, stored)
     measured["scores"] = measured["scores"][:, :n_people]
-    with pytest.raises(UsageError, match="Public scores and outcomes must be of the same people") as refused:
+    with refused("people-of-scores-differ", error=UsageError) as caught:
         contig_sums(people, outcomes, stored, "1", measured=measured, outcome_bound=3.0)
-    assert not any(character.isdigit() for character in str(refused.value))
+    assert not any(character.isdigit() for character in str(caught.value))
 
 
 def test_contig_sums__of_one_person_are_what_the_person_adds_to_others(alleles, outcomes, stored):
@@ -187,7 +188,7 @@ def test_digest__is_another_with_other_weights_or_names(stored, weights, tmp_pat
     items = list(items_of_map(scored_map(weights), terms, planned_rows=60, n_summed=2))
     items[1][1]["score_weights"][0, 0] += 1
     save_labelled(tmp_path / "changed.npz", items)
-    with pytest.raises(DpgrsError, match="must be as it was made, got another"):
+    with refused("genome-map-changed"):
         _ = stored_maps(tmp_path / "changed.npz")[0].genome
 
 
@@ -195,7 +196,7 @@ def test_require_exact_scores__by_the_sum_of_weights():
     most = 2**52 // (2**15 + 8192)
     # Each score by itself.
     require_exact_scores([np.array([[most, 0], [0, -most]]), np.array([[0], [0]])])
-    with pytest.raises(UsageError, match="Weights of a public score must add up to so little"):
+    with refused("score-weights-too-large", error=UsageError):
         require_exact_scores([np.array([[most - 1, 1]]), np.array([[-1]])])
 
 
@@ -224,7 +225,7 @@ def test_public_scores__explain_what_a_posterior_mean_does(simulation):
 
 def test_public_scores__of_effects_in_other_units_are_refused(simulation):
     gwas = simulation.gwas(4000, seed=2)[0]
-    with pytest.raises(UsageError, match=r"public effects of height must explain at most 0\.9 of its"):
+    with refused("public-effects-too-large", error=UsageError):
         public_scores(simulation.prior, simulation.reference, {"height": 10 * gwas})
     assert MOST_EXPLAINED == 0.9
     nothing = public_scores(simulation.prior, simulation.reference, {"height": np.zeros(N_VARIANTS)})
@@ -308,7 +309,7 @@ def test_effects_to_subtract__are_of_the_one_file_named_after_an_outcome(tmp_pat
     # One map of the same scores, and so one request, in whatever order settings name them.
     for stems in ({"height": "height", "bmi": "gwas"}, {"bmi": "gwas", "height": "height"}):
         assert list(effects_to_subtract(tmp_path / "effects.npz", stems)[2]) == ["bmi", "height"]
-    with pytest.raises(DpgrsError, match=r"one file named after bmi of `public\.subtract`, got 0"):
+    with refused("public-effects-file-missing", "`public.subtract`", "got 0"):
         effects_to_subtract(tmp_path / "effects.npz", {"bmi": "bmi"})
 
 
@@ -349,7 +350,7 @@ def test_fit__adds_scores_by_the_names_of_outcomes(simulation, joint):
     for row, score in ((0, public[0]), (2, public[1])):
         assert np.corrcoef(panel @ weights[row], panel @ score)[0, 1] > 0.9
     for effects in (None, replace(no_file, names=names[:2])):
-        with pytest.raises(UsageError, match="must have the public effects of these outcomes"):
+        with refused("effects-of-other-outcomes", error=UsageError):
             genome_weights(drawn, request=request, terms=replace(terms, effects=effects))
 
 

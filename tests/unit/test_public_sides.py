@@ -20,6 +20,7 @@ from dpgrs.types import Neighbours, Protection
 from dpgrs.verify.draw_check import draw_problems
 from dpgrs.verify.side_check import side_problems
 from ledger_requests import new_ledger
+from refused import refused
 from release_data import make_content, make_events, make_terms
 
 SIDES = (Protection.FEATURE, Protection.LABEL)
@@ -82,7 +83,7 @@ def test_ledger__has_one_answer_to_what_is_public(tmp_path, first, second):
     accounts = [Account(one, "person", Neighbours.REPLACE_ONE) for one in (first, second)]
     ledger = new_ledger(tmp_path, account=accounts[0])
     before = ledger.path.read_bytes()
-    with pytest.raises(UsageError, match="public what the other protects"):
+    with refused("accounts-disagree", error=UsageError):
         ledger.open_account(accounts[1], ledger.read().budgets[accounts[0]])
     assert ledger.path.read_bytes() == before
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import request_of_rows
@@ -34,6 +33,7 @@ from dpgrs.study.release_cost import (
 from dpgrs.study.settings import resolve
 from dpgrs.study.variant_terms import takes_ld
 from ledger_requests import DATASET, KEY, new_ledger
+from refused import refused
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 SITES = "a" * 64
@@ -289,7 +289,7 @@ def test_other_version__is_told_before_a_run_and_refused_before_a_charge(ledger,
     book, before = ledger.read(), ledger.path.read_bytes()
     assert {request.identity["version"] for request in book.requests.values()} == {2}
     assert other_version(config, book) == 2
-    with pytest.raises(DpgrsError, match="Version 2 of the mechanisms made this release"):
+    with refused("replay-of-another-version"):
         make_release(config, ledger)
     assert ledger.path.read_bytes() == before
     new = settings(methods=[method], dataset={"version": "2"})

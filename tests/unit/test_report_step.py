@@ -1,12 +1,11 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from dpgrs.errors import UsageError
 from dpgrs.reporting.rendering import write_report
 from dpgrs.steps.render_report import render_report
 from html_pages import contents
+from refused import refused
 from step_settings import settings_for
 
 
@@ -22,7 +21,7 @@ def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path)
     write_report(overview, SimpleNamespace(outcomes=()), report, processes=1)
     assert contents(report) == {Path("index.html"): b"new"}
     (report / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match=r"must hold a report and nothing else, got thesis\.txt\."):
+    with refused("foreign-file-in-folder", "thesis.txt", error=UsageError):
         write_report(overview, SimpleNamespace(outcomes=()), report, processes=1)
     assert (report / "thesis.txt").exists()
 
@@ -33,7 +32,5 @@ def test_render_report__raise_on_a_release(tmp_path):
         ("metrics", "population_metrics", "measures", "variant_set", "outcomes", "statistics", "weights"),
         tmp_path / "absent",
     )
-    with pytest.raises(
-        UsageError, match="`mode` must be benchmark for pages with exact figures, got release"
-    ):
+    with refused("exact-pages-of-release", "`mode`", error=UsageError):
         render_report(settings, **absent, output=tmp_path / "report")

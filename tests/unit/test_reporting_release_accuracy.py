@@ -3,11 +3,11 @@ import re
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
 from dpgrs.reporting.data import read_metrics
 from dpgrs.steps.render_release_report import render_release_report
 from html_pages import text_of
+from refused import refused
 from release_data import OUTCOMES, make_statement
 from release_report_data import make_data, make_release, write_pages
 
@@ -39,7 +39,7 @@ def test_render_release_report__raise_on_metrics_of_another_release(tmp_path, co
     metrics = read_metrics(arguments["metrics"])
     metrics[column] += 0.01
     write_table(arguments["metrics"], metrics)
-    with pytest.raises(DpgrsError, match="`metrics` must hold the accuracy that the statement gives"):
+    with refused("metrics-differ-from-statement", "`metrics`"):
         render_release_report(**arguments, processes=1)
     assert not arguments["output"].exists()
 

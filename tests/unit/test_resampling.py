@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.diversity import as_calls, linkage_decay, pairwise_fst
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
@@ -23,6 +23,7 @@ from dpgrs.simulation.resampling import (
     Population,
     resample_store,
 )
+from refused import refused
 
 STILL = CopyingModel(effective_size=1e-12, mutation=0)
 N_VARIANTS, N_PEOPLE = 300, 20
@@ -231,24 +232,24 @@ def test_resample__is_marked_as_derived(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("terms", "words"),
+    ("terms", "fault"),
     [
-        ({"effective_size": 0}, "`effective_size` must be above 0"),
-        ({"mutation": 1}, r"`mutation` must be in \[0, 1\)"),
+        ({"effective_size": 0}, ("effective-size-not-positive", "`effective_size`")),
+        ({"mutation": 1}, ("mutation-out-of-range", "`mutation`")),
     ],
 )
-def test_copying_model__raise_out_of_range(terms, words):
-    with pytest.raises(UsageError, match=words):
+def test_copying_model__raise_out_of_range(terms, fault):
+    with refused(*fault, error=UsageError):
         CopyingModel(**terms)
 
 
 def test_resample__raise_on_dosages_and_on_too_few_people(source, tmp_path):
-    with pytest.raises(UsageError, match="`people` must be at least 2, one of each population, got 1"):
+    with refused("people-fewer-than-populations", "`people`", "got 1", error=UsageError):
         resample_store(source, tmp_path / "a", people=1, seed=1, populations=tmp_path / "populations.tsv")
     sites = {"contig": ["1"], "position": [1], "id": ["."], "ref": ["A"], "alt": ["C"]}
     with StoreWriter.create(tmp_path / "dosages.zarr", sample_id=["a"], has_dosages=True) as writer:
         writer.append(sites, np.zeros((1, 1), dtype=np.uint64), None, np.zeros((1, 1), dtype=np.uint16))
-    with pytest.raises(DpgrsError, match="must hold phased haplotypes, got dosages"):
+    with refused("dosages-not-haplotypes"):
         resample_store(tmp_path / "dosages.zarr", tmp_path / "a", people=5, seed=1)
     assert not (tmp_path / "a").exists()
 

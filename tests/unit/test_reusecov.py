@@ -17,6 +17,7 @@ from dpgrs.privacy.accounting.accountant import gdp_mu, split_budget
 from dpgrs.privacy.audit.parts import Silence
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
+from refused import refused
 
 D, L, N_HAPLOTYPES = 6, 3, 400
 
@@ -67,7 +68,7 @@ def test_budget__counts_of_outcomes_take_as_much_as_the_count(terms, shares):
 
 
 def test_request__raise_on_counts_that_leave_nothing():
-    with pytest.raises(UsageError, match=r"`privacy.count_share` must be below 0.5 where"):
+    with refused("count-share-too-large", "`privacy.count_share`", error=UsageError):
         request(counts_outcomes=True, count_share=0.5)
     request(counts_outcomes=True, count_share=0.5, neighbours="replace-one")
 
@@ -81,7 +82,7 @@ def test_budget__replace_one_needs_no_count():
 def test_request__counts_of_outcomes_tell_draws_apart_where_there_are_any():
     plain, counted = request(), request(counts_outcomes=True)
     assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 5
-    with pytest.raises(UsageError, match=r"`observed` must be a number of rows for each of 3 outcomes, got"):
+    with refused("counts-shape", "`observed`", error=UsageError):
         private_statistics(*statistics("haplotypes"), request=counted, noise=BenchmarkNoise(1))
 
 
@@ -190,10 +191,10 @@ def test_private_statistics__noise_has_the_scale_of_the_unit(unit):
 
 def test_private_statistics__raise_on_other_shapes():
     exact_gram, cross, n_rows = statistics("haplotypes")
-    with pytest.raises(UsageError, match="must be of 6 variants and 4 outcomes a budget, got 6 and 3"):
+    with refused("statistics-shape", "got 6", error=UsageError):
         private_statistics(exact_gram, cross, n_rows, request=request(n_outcomes=4), noise=BenchmarkNoise(1))
     for wrong in [(exact_gram[1:, 1:], cross[:, 1:]), (exact_gram, cross[:, 1:])]:
-        with pytest.raises(UsageError, match="must be of 6 variants and 3 outcomes a budget, got"):
+        with refused("statistics-shape", error=UsageError):
             private_statistics(*wrong, n_rows, request=request(), noise=BenchmarkNoise(1))
 
 
@@ -243,26 +244,26 @@ def test_request__noise_sd_is_that_of_the_events(protection, counts_outcomes, te
 
 
 def test_request__raise_on_no_protection():
-    with pytest.raises(UsageError, match="must be full, feature or label, got none"):
+    with refused("protection-missing", error=UsageError):
         request(protection="none")
 
 
 @pytest.mark.parametrize("protection", ["feature", "label"])
 def test_request__raise_on_a_private_count_where_one_side_is_public(protection):
-    with pytest.raises(UsageError, match=f"must be replace-one under {protection} protection"):
+    with refused("neighbours-not-replace-one", protection, error=UsageError):
         request(protection=protection)
 
 
 @pytest.mark.parametrize("terms", [{"coding": "frequency"}, {"row_norm": 0.1}])
 def test_request__raise_on_a_norm_at_which_no_row_was_clipped(terms):
-    with pytest.raises(UsageError, match="`row_norm` must be given for `frequency` coding alone"):
+    with refused("row-norm-with-other-coding", "`row_norm`", "`frequency`", error=UsageError):
         request(**terms)
 
 
 @pytest.mark.parametrize("name", ["gram_share", "count_share"])
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
 def test_request__raise_on_share(name, share):
-    with pytest.raises(UsageError, match=f"`privacy.{name}` must be between 0 and 1"):
+    with refused("share-out-of-range", "privacy.", name, error=UsageError):
         request(**{name: share})
 
 

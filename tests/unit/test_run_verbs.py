@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.cli.run import require_files
 from dpgrs.errors import UsageError
+from refused import refused
 
 
 def test_init__never_writes_over_a_file(tmp_path, monkeypatch):
@@ -25,14 +26,14 @@ def test_init__never_writes_over_a_file(tmp_path, monkeypatch):
 def test_run__a_configuration_that_is_not_there(options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text("study: a\n")
-    with pytest.raises(UsageError, match=r"`b\.yaml` must be a configuration in YAML or JSON"):
+    with refused("settings-unreadable", "`b.yaml`", error=UsageError):
         require_files(("--cores", "2", *options, "-n"))
 
 
 @pytest.mark.parametrize("options", [("--workflow-profile", "slurm"), ("--workflow-profile=slurm",)])
 def test_run__a_profile_that_is_not_there(options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"got `slurm`, which is not there.*`dpgrs init` puts"):
+    with refused("profile-missing", "`slurm`", "`dpgrs init`", error=UsageError):
         require_files(options)
     (tmp_path / "slurm").mkdir()
     require_files((*options, "--cores", "1"))

@@ -5,11 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.errors import DpgrsError
 from dpgrs.genotypes import kinship as kinship_core
 from dpgrs.genotypes.kinship import has_same_person, kinship
 from dpgrs.io import same_people
 from dpgrs.io.same_people import SamePeople, count_same_people
+from refused import refused
 from vcf_files import record, vcf_text, write_text
 
 N_VARIANTS, N_PEOPLE = 400, 30
@@ -77,7 +77,7 @@ def test_count_same_people__people_of_a_reference_who_are_alike(tmp_path, files)
 
 def test_count_same_people__raise_on_too_few_variants(files, monkeypatch):
     monkeypatch.setattr(same_people, "FEWEST_COMPARED", N_VARIANTS + 1)
-    with pytest.raises(DpgrsError, match=r"must share at least 401 variants .* got 400\. Name files"):
+    with refused("too-few-shared-variants", "401", "got 400"):
         count_same_people([files[0]], [files[1]])
 
 

@@ -19,6 +19,7 @@ from dpgrs.privacy.noise import _sampler_kernels as kernels
 from dpgrs.privacy.noise import _sampler_twins as twins
 from dpgrs.privacy.noise import samplers
 from dpgrs.privacy.noise.stream import KeyStream
+from refused import refused
 
 KEY = bytes(range(32))
 # Sampler, twin, arguments, the twin's argument.
@@ -178,7 +179,7 @@ def test_permute_and_flip__of_as_many_as_the_kernel_can_number(monkeypatch):
     monkeypatch.setattr(samplers, "LARGEST_CHOICE", 3)
     options = {"epsilon": 10**6, "sensitivity": 1}
     assert samplers.permute_and_flip(KeyStream(KEY, b"choice"), [0, 1, 2], **options) == 2
-    with pytest.raises(UsageError, match="`scores` must be"):
+    with refused("sampler-scores", "`scores`", error=UsageError):
         samplers.permute_and_flip(KeyStream(KEY, b"choice"), [0, 1, 2, 3], **options)
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgrs
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.io.scoring_files import open_effects
+from refused import refused
 from score_targets import HEADER, match_of, run, scored
 from vcf_files import record, vcf_text
 
@@ -55,7 +56,7 @@ def test_score__refuses_columns_of_weights_in_one_line(tmp_path, target, names, 
 def test_open_effects__of_a_fit_takes_one_column_of_weights(tmp_path):
     names = HEADER.replace("effect_weight", "effect_weight_A\teffect_weight_B")
     (tmp_path / "y.txt").write_text(f"{names}1\t10\tC\tA\t1\t1\n")
-    with pytest.raises(DpgrsError, match="must have one column of weights, got 2: effect_weight_A"):
+    with refused("effect-columns-ambiguous", "got 2"):
         open_effects(tmp_path / "y.txt", build=None)
 
 
@@ -90,7 +91,7 @@ def test_score__that_lists_a_variant_again_is_used_with_an_option(tmp_path, targ
 
 def test_apply_scores__takes_no_other_option_for_repeats(tmp_path, target):
     (tmp_path / "y.txt").write_text(f"{HEADER}1\t10\tC\tA\t1\n")
-    with pytest.raises(UsageError, match="`duplicates` must be refuse, first, sum, got last"):
+    with refused("duplicates-unknown", "`duplicates`", error=UsageError):
         dpgrs.apply_scores([target], [tmp_path / "y.txt"], duplicates="last")
 
 

@@ -8,6 +8,7 @@ import dpgrs
 from dpgrs.errors import DpgrsError
 from dpgrs.scoring.score_files import list_scores
 from forged_releases import seal
+from refused import refused
 from release_data import make_bundle
 from score_targets import run
 from vcf_files import record, vcf_text
@@ -42,7 +43,7 @@ def test_score__refuses_a_bundle_of_which_a_digit_was_changed(tmp_path, bundle, 
     assert "must have the digest that SHA256SUMS lists, got another" in found.output
     assert f"dpgrs release verify {bundle}" in found.output
     assert not (tmp_path / "out").exists()
-    with pytest.raises(DpgrsError, match="after it was sealed"):
+    with refused("bundle-file-changed"):
         dpgrs.apply_scores([tmp_path / "a.vcf"], [score])
 
 
@@ -52,7 +53,7 @@ def test_list_scores__holds_both_lists_of_digests_against_each_file(bundle):
     seal(bundle)
     assert list_scores([bundle])
     (bundle / "SHA256SUMS").write_text(sums)
-    with pytest.raises(DpgrsError, match=r"statement\.json` must have the digest that SHA256SUMS lists"):
+    with refused("bundle-file-changed", "statement.json"):
         list_scores([bundle])
 
 
@@ -66,7 +67,7 @@ def test_list_scores__refuses_a_changed_file_that_only_one_list_names_anew(bundl
     own = next(line for line in after if line.endswith(name))
     lines = [own if line.endswith(name) else line for line in before.splitlines()]
     (bundle / "SHA256SUMS").write_text("\n".join(lines) + "\n")
-    with pytest.raises(DpgrsError, match=f"{name}` must have the digest that privacy_statement.json lists"):
+    with refused("bundle-file-changed", name):
         list_scores([bundle])
 
 

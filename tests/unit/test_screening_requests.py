@@ -21,6 +21,7 @@ from dpgrs.methods.chosen_requests import (
 )
 from dpgrs.methods.requests import PrivacyRequest
 from random_cohorts import random_bits
+from refused import refused
 
 FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])
 
@@ -184,15 +185,21 @@ def test_row_norm_of_half__is_attained(rows):
 
 
 @pytest.mark.parametrize(
-    ("terms", "message"),
+    ("terms", "fault"),
     [
-        ({"n_choices": 0}, "`screening.size` must be at least 1, got 0"),
-        ({"n_choices": 2, "share": 0.0}, "`screening.share` must be between 0 and 1, got 0.0"),
-        ({"n_choices": 2, "share": 1.0}, "`screening.share` must be between 0 and 1, got 1.0"),
-        ({"n_choices": 2, "count_share": 0.0}, "`screening.count_share` must be between 0 and 1, got 0.0"),
-        ({"n_choices": 2, "count_share": 1.0}, "`screening.count_share` must be between 0 and 1, got 1.0"),
+        ({"n_choices": 0}, ("screening-size-not-positive", "`screening.size`", "got 0")),
+        ({"n_choices": 2, "share": 0.0}, ("screening-share-out-of-range", "`screening.share`", "got 0.0")),
+        ({"n_choices": 2, "share": 1.0}, ("screening-share-out-of-range", "`screening.share`", "got 1.0")),
+        (
+            {"n_choices": 2, "count_share": 0.0},
+            ("count-share-out-of-range", "`screening.count_share`", "got 0.0"),
+        ),
+        (
+            {"n_choices": 2, "count_share": 1.0},
+            ("count-share-out-of-range", "`screening.count_share`", "got 1.0"),
+        ),
     ],
 )
-def test_screening_terms__raise_on_terms(terms, message):
-    with pytest.raises(UsageError, match=message):
+def test_screening_terms__raise_on_terms(terms, fault):
+    with refused(*fault, error=UsageError):
         ScreeningTerms(**terms)

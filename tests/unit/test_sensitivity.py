@@ -26,6 +26,7 @@ from dpgrs.privacy.sensitivity import (
     outcome_counts_sensitivity,
     smallest_eigenvalue_sensitivity,
 )
+from refused import refused
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 
 
@@ -193,12 +194,12 @@ def test_count_sensitivity__counts_the_rows_of_a_unit():
 
 
 def test_count_sensitivity__raise_on_replace_one():
-    with pytest.raises(UsageError, match="must be add-remove for a private count, got replace-one"):
+    with refused("count-is-public", "got replace-one", error=UsageError):
         count_sensitivity(rows="people", neighbours="replace-one", unit="person")
 
 
 def test_sensitivity__raise_on_haplotype_unit_of_people():
-    with pytest.raises(UsageError, match=r"`privacy\.unit` must be person where a row is a person"):
+    with refused("unit-not-person", "`privacy.unit`", error=UsageError):
         gram_sensitivity(3, rows="people", neighbours="add-remove", unit="haplotype")
 
 

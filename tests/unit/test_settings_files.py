@@ -10,7 +10,7 @@ from snakemake.cli import parse_config
 from snakemake.utils import update_config
 
 from dpgrs.config.study import StudyConfig
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.preflight.checks import check
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import (
@@ -21,6 +21,7 @@ from dpgrs.study.settings_files import (
     require_plain,
     settings_handed_over,
 )
+from refused import refused
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +80,7 @@ def test_hand_settings_over__each_study_has_its_own(monkeypatch):
         hand_settings_over(StudyConfig.of({"study": study, "seed": 1}), f"private/{study}")
     # As an import in the same process, and as a run within this one.
     hand_settings_over(StudyConfig.of({"study": "b", "seed": 1}), "private/b")
-    with pytest.raises(UsageError, match="imported with one configuration, got two of `b`"):
+    with refused("study-imported-twice", "`b`", error=UsageError):
         hand_settings_over(StudyConfig.of({"study": "b", "seed": 2}), "private/b")
     monkeypatch.setattr("os.getpid", lambda: 0)
     hand_settings_over(StudyConfig.of({"study": "b", "seed": 2}), "private/b")
@@ -109,7 +110,7 @@ def test_settings_handed_over__raise_on_what_was_not_written(monkeypatch, conten
     hand_settings_over(StudyConfig.of({"study": "a", "seed": 1}), "private")
     (path,) = Path("private").iterdir()
     path.unlink() if content is None else path.write_text(content)
-    with pytest.raises(DpgrsError, match=r"private/\w+\.json` must be "):
+    with refused("file-not-as-written", ".json"):
         settings_handed_over("a")
 
 
@@ -153,7 +154,7 @@ def test_read_settings__raise_on_misuse(content, changes, message):
 )
 def test_read_settings__says_where_a_file_is_broken(content, where):
     Path("broken.yaml").write_text(content)
-    with pytest.raises(UsageError) as caught:
+    with refused("settings-unreadable", error=UsageError) as caught:
         read_settings("broken.yaml")
     assert str(caught.value).startswith(f"`broken.yaml` must be a configuration in YAML or JSON: {where}")
 
@@ -199,7 +200,7 @@ def test_require_plain__names_the_file_that_was_run():
     Path("code.yaml").write_text("__use_yte__: false\nstudy: a\n")
     os.mkfifo("pipe.yaml")
     require_plain(["plain.yaml", "absent.yaml", "pipe.yaml"])
-    with pytest.raises(UsageError, match=r"^`code\.yaml` must be plain settings, got `__use_yte__`"):
+    with refused("settings-run-code", "`code.yaml`", "`__use_yte__`", error=UsageError):
         require_plain([Path("plain.yaml"), Path("code.yaml")])
 
 
@@ -273,7 +274,7 @@ def test_check__settings_without_end_are_one_line():
     """As Snakemake's own reader hands them over."""
     endless = ["ridge"]
     endless.append(endless)
-    with pytest.raises(UsageError, match="Settings must have an end"):
+    with refused("settings-without-end", error=UsageError):
         check({"methods": endless})
 
 

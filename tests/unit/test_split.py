@@ -3,6 +3,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
+from refused import refused
 
 PEOPLE = np.array([f"id{i}" for i in range(1000)])
 
@@ -53,7 +54,7 @@ def test_split_rows__share_of_zero_trains_on_everyone():
 
 
 def test_split_rows__raise_on_one_person():
-    with pytest.raises(UsageError, match="at least 2 people"):
+    with refused("too-few-people", error=UsageError):
         split(PEOPLE[:1])
 
 

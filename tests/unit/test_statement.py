@@ -10,7 +10,7 @@ import yaml
 from scipy.special import ndtr
 
 from audit_data import make_audit
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, PureCharge
 from dpgrs.privacy.ledger.entries import Account
@@ -23,6 +23,7 @@ from dpgrs.statement.schema import REQUIRED_INPUTS, SCHEMA, problems_of, validat
 from dpgrs.statement.words import NOT_PROTECTED_UNDER, PUBLIC_SIDE, decimal_text
 from dpgrs.verify.side_check import side_problems
 from ledger_requests import ACCOUNT, new_ledger, open_account, reserve
+from refused import refused
 from release_data import FIT, make_content, make_events, make_statement, make_terms
 
 
@@ -115,7 +116,7 @@ def test_build_statement__one_side(tmp_path, protection, words):
     terms = make_terms(neighbours="replace-one")
     content = make_content(tmp_path, terms)
     changed = make_terms(neighbours="replace-one", protection=protection)
-    with pytest.raises(UsageError, match=f"must name the origin of: {PUBLIC_SIDE[protection]}"):
+    with refused("input-without-origin", PUBLIC_SIDE[protection], error=UsageError):
         build_statement(replace(content, terms=changed))
     statement = build_statement(of_one_side(content, changed))
     assert words in statement["guarantee"]["plain_language"]
@@ -324,7 +325,7 @@ def test_validate__all_problems_at_once(tmp_path):
     statement["guarantee"]["epsilon"] = "1e0"
     statement["mechanisms"][1]["sigma"] = "0.0"
     statement["curation"]["publication_date"] = "today " * 99
-    with pytest.raises(UsageError) as caught:
+    with refused("statement-invalid", error=UsageError) as caught:
         validate(statement)
     for name in ("guarantee.epsilon", "mechanisms[1].sigma", "curation.publication_date"):
         assert name in str(caught.value)
@@ -381,7 +382,7 @@ def test_ledger_standing__rounded_to_the_safe_side(tmp_path):
 
 @pytest.mark.parametrize("requests", [[], ["f" * 64]])
 def test_ledger_standing__raise_on_request(tmp_path, requests):
-    with pytest.raises(DpgrsError, match="every request"):
+    with refused("ledger-without-requests"):
         ledger_standing(new_ledger(tmp_path).read(), ACCOUNT, requests)
 
 

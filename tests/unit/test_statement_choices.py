@@ -13,6 +13,7 @@ from dpgrs.release.mechanisms import describe_draws
 from dpgrs.statement.deployments_registry import to_registry_yaml
 from dpgrs.statement.schema import problems_of
 from dpgrs.statement.text import budget_in_words, plain_language
+from refused import refused
 from release_choices import EPSILON, chosen_content, make_choice, make_chosen_statement, make_laplace
 from release_data import OUTCOMES, make_events, make_statement, make_terms
 
@@ -125,12 +126,12 @@ def test_describe_draws__exact_text_stands_for_a_float():
     events = [event.as_dict() for event in make_events(make_terms())]
     written = [event | {name: exact_text(event[name]) for name in ("sigma", "step")} for event in events]
     assert describe_draws(written) == describe_draws(events)
-    with pytest.raises(UsageError, match="`event` must be an exact number"):
+    with refused("number-not-exact", "`event`", error=UsageError):
         describe_draws([events[0] | {"sigma": " 1 "}])
 
 
 def test_describe_draws__raise_on_a_family_for_benchmarks():
-    with pytest.raises(UsageError, match="gaussian, laplace, choice, subset, got gumbel choice"):
+    with refused("event-family-unknown", error=UsageError):
         describe_draws([make_choice().as_dict() | {"family": "gumbel choice"}])
 
 

@@ -20,6 +20,7 @@ from dpgrs.methods.reusecov import private_statistics
 from dpgrs.methods.steered import private_steered_statistics, steered_request
 from dpgrs.privacy.audit.parts import Silence
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
+from refused import refused
 from steered_data import DIGEST, FREQUENCY, D, N, exact_gram, ld_of, linked_bits, request_of, steerable
 
 
@@ -136,7 +137,7 @@ def test_private_steered_statistics__raise_on_other_shapes_without_a_number_of_r
     if wrong == "outcomes":
         rows = replace(rows, Y=rows.Y[:1])
     options = {"request": request, "noise": noise, "digest": DIGEST, "outcome_names": names}
-    with pytest.raises(UsageError, match=r"Steered rows must be of 2 outcomes and [67] variants") as caught:
+    with refused("steered-rows-shape", error=UsageError) as caught:
         private_steered_statistics(gram, rows, N, **options)
     assert str(N) not in str(caught.value)
     assert noise.events == []

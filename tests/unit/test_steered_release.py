@@ -24,6 +24,7 @@ from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.bundle import verify_release
 from forged_releases import edit_statement, seal
 from outcome_files import changed_outcomes
+from refused import refused
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, Study
 
@@ -116,7 +117,7 @@ def test_release__of_changed_data_is_refused_before_any_draw(study, method, what
         bits[0] ^= pack(np.arange(2 * N_PEOPLE)[np.newaxis] == 4)[0]
         monkeypatch.setattr(variant_set, "haplotypes", lambda *selected: bits)
         monkeypatch.setattr(variant_set, "genotypes", lambda *selected: bits)
-    with pytest.raises(DpgrsError, match="data changed"):
+    with refused("data-changed-under-version"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
 
@@ -165,7 +166,7 @@ def test_release__is_noted_in_the_ledger_before_it_is_stored(study, method, monk
     assert not stored.exists()
     with monkeypatch.context() as patched:
         patched.setattr(steering, "HERITABILITY", 0.3)
-        with pytest.raises(DpgrsError, match="must give the stored bytes"):
+        with refused("replay-differs"):
             study.release(config)
     assert not stored.exists()
     assert study.release(config).exists()
@@ -177,7 +178,7 @@ def test_write_release__raise_without_an_audit_of_turned_rows(study):
     config = config.changed(release={"audit_draws": 500})
     drawn = ["count", "gram", "cross product"]
     path.write_text(json.dumps([make_finding(name) for name in drawn]))
-    with pytest.raises(DpgrsError, match="got one missing for private_steered_statistics"):
+    with refused("audits-incomplete"):
         study.bundle(config, noisy, audit=path)
     path.write_text(json.dumps([make_finding(name) for name in [*drawn, "steered statistics"]]))
     study.bundle(config, noisy, audit=path)
@@ -190,7 +191,7 @@ def test_load_released__raise_on_another_public_number_of_rows(study):
     ((label, arrays),) = load_labelled(path)
     assert load_released(path, book)[0]["n"] == N_PEOPLE
     save_labelled(path, [(label | {"n": N_PEOPLE + 1}, arrays)])
-    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+    with refused("statistics-not-charged"):
         load_released(path, book)
 
 
@@ -203,7 +204,7 @@ def test_load_released__raise_on_other_directions(study, method, changed):
     ((label, arrays),) = load_labelled(path)
     assert load_released(path, book)
     save_labelled(path, [(label, arrays | {changed: arrays[changed] + 1})])
-    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+    with refused("statistics-not-charged"):
         load_released(path, book)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.coding import CLIPPED_GRAM_STEP, OUTCOME_STEP
@@ -27,6 +27,7 @@ from dpgrs.study.settings import resolve
 from draws import SHARED, draw_seeded, fit_as_released, sections_of
 from ledger_requests import create_fixed_key, new_ledger
 from random_cohorts import random_bits
+from refused import refused
 from step_settings import settings_for
 from variant_sets import variants_in_memory
 
@@ -164,15 +165,15 @@ def test_draw__loads_back_as_what_the_ledger_charged_for(released):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "fault"),
     [
-        ({"epsilons": [1.0, 2.0]}, "must be one request, got 2"),
+        ({"epsilons": [1.0, 2.0]}, ("several-requests", "got 2")),
     ],
 )
-def test_draw__refuses_before_any_charge(released, wrong, message):
+def test_draw__refuses_before_any_charge(released, wrong, fault):
     make, ledger = released
     before = ledger.path.read_bytes()
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         make(**wrong)
     assert ledger.path.read_bytes() == before
 
@@ -203,7 +204,7 @@ def test_load_released__raise_on_numbers_that_are_not_the_ledgers(released, tmp_
     ((label, arrays),) = load_labelled(make())
     forged = arrays | {name: arrays[name] + 1.0}
     save_labelled(tmp_path / "forged.npz", [(label, forged)])
-    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+    with refused("statistics-not-charged"):
         load_released(tmp_path / "forged.npz", ledger.read())
 
 
@@ -220,14 +221,14 @@ def test_load_released__raise_on_names_and_claims_that_are_not_the_ledgers(relea
     ]
     for forgery in forgeries:
         save_labelled(tmp_path / "forged.npz", [(label | forgery, arrays)])
-        with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        with refused("statistics-not-charged"):
             load_released(tmp_path / "forged.npz", ledger.read())
 
 
 def test_load_released__raise_on_a_benchmark(statistics, released, tmp_path):
     _, ledger = released
     release(statistics, tmp_path, **ONE)
-    with pytest.raises(DpgrsError, match="must hold the statistics of one release, got a benchmark's"):
+    with refused("statistics-of-benchmark"):
         load_released(tmp_path / "noisy1.npz", ledger.read())
 
 

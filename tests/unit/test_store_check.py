@@ -14,6 +14,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
 from plink_sets import PVAR, write_bed, write_pgen
+from refused import refused
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 RECORDS = (
@@ -62,7 +63,7 @@ def test_check_store__the_same(made):
 )
 def test_check_store__raise_on_difference(made, tmp_path, changed, cause):
     other = write_text(tmp_path / "b.vcf", vcf_text(changed, *RECORDS[1:], contigs=("1", "2")))
-    with pytest.raises(DpgrsError) as caught:
+    with refused("store-differs") as caught:
         check_store(made[1], other)
     assert cause in str(caught.value)
     result = verify(made[1], other)
@@ -72,21 +73,21 @@ def test_check_store__raise_on_difference(made, tmp_path, changed, cause):
 
 
 @pytest.mark.parametrize(
-    ("records", "cause"),
+    ("records", "fault"),
     [
-        (RECORDS[:-1], "the file has no such record"),
-        ((*RECORDS, record(12, "0|0 0|0 0|0")), "1:12 A>C is not in"),
+        (RECORDS[:-1], ("store-differs",)),
+        ((*RECORDS, record(12, "0|0 0|0 0|0")), ("store-differs", "1:12")),
     ],
 )
-def test_check_store__raise_on_another_length(made, tmp_path, records, cause):
+def test_check_store__raise_on_another_length(made, tmp_path, records, fault):
     other = write_text(tmp_path / "b.vcf", vcf_text(*records, contigs=("1", "2")))
-    with pytest.raises(DpgrsError, match=cause):
+    with refused(*fault):
         check_store(made[1], other)
 
 
 def test_check_store__raise_on_other_samples(made, tmp_path):
     text = vcf_text(*RECORDS, contigs=("1", "2"), samples=("A", "C", "B"))
-    with pytest.raises(DpgrsError, match="in the samples or their order"):
+    with refused("store-differs"):
         check_store(made[1], write_text(tmp_path / "b.vcf", text))
 
 
@@ -97,14 +98,14 @@ def test_check_store__raise_on_every_flipped_bit(made, plane, bit):
     array = zarr.open_group(store, mode="r+", zarr_format=2)[plane]
     array[1, 0] = array[1, 0] ^ np.uint64(1 << bit)
     place = f"the {('first', 'second')[bit % 2]} allele of sample {bit // 2 + 1} "
-    with pytest.raises(DpgrsError, match=f"at 1:5 A>C: {place}"):
+    with refused("store-differs", "1:5", place):
         check_store(store, vcf)
 
 
 def test_check_store__raise_on_a_store_that_says_nothing(made, tmp_path):
     with StoreWriter.create(tmp_path / "b.zarr", sample_id=np.array(["A", "B", "C"])):
         pass
-    with pytest.raises(DpgrsError, match="got one without counts, options"):
+    with refused("not-a-chromosome-store"):
         check_store(tmp_path / "b.zarr", made[0])
 
 
@@ -133,7 +134,7 @@ def test_check_store__of_a_bcf(tmp_path):
 
 
 def test_check_store__raise_on_a_vcf_zarr(made):
-    with pytest.raises(DpgrsError, match=r"Write one: vcztools view -r chr1 x/chr1.vcz$"):
+    with refused("not-a-vcf"):
         check_store(made[1], "x/chr1.vcz")
 
 
@@ -142,7 +143,7 @@ def test_check_store__raise_on_provisional_ref(tmp_path):
     vcf, provisional = (write_text(tmp_path / f"{i}.vcf", text) for i, text in enumerate(texts))
     ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr", known_ref=True)
     check_store(tmp_path / "1.zarr", vcf)
-    with pytest.raises(DpgrsError, match=r"must have REF of the genome at 1:5, got `INFO/PR`"):
+    with refused("reference-allele-unknown", "`INFO/PR`", "1:5"):
         check_store(tmp_path / "1.zarr", provisional)
 
 
@@ -166,13 +167,13 @@ def test_check_store__raise_on_a_second_header(tmp_path, index):
 def test_check_store__raise_on_a_file_that_is_cut_off(made, tmp_path, cut):
     whole = vcf_text(*RECORDS, contigs=("1", "2"))
     vcf = write_text(tmp_path / "b.vcf", whole[:cut])
-    with pytest.raises(DpgrsError, match=r"b\.vcf` cannot be read to its end"):
+    with refused("file-damaged", "b.vcf"):
         check_store(made[1], vcf)
 
 
 def test_check_store__raise_on_a_position_that_is_none(made, tmp_path):
     vcf = write_text(tmp_path / "b.vcf", vcf_text("1\t2e7\t.\tA\tC\t.\t.\t.\tGT\t0|0\t0|1\t1|1\n"))
-    with pytest.raises(DpgrsError, match=r"b\.vcf` cannot be read to its end"):
+    with refused("file-damaged", "b.vcf"):
         check_store(made[1], vcf)
 
 
@@ -184,7 +185,7 @@ def test_check_store__ids_left_empty(tmp_path):
 
 def test_check_store__raise_on_a_sample_without_name(made, tmp_path):
     vcf = write_text(tmp_path / "b.vcf", vcf_text(*RECORDS, samples=("A", "", "C")))
-    with pytest.raises(DpgrsError, match=r"b\.vcf` has a header that htslib cannot read"):
+    with refused("header-unreadable", "b.vcf"):
         check_store(made[1], vcf)
 
 
@@ -203,7 +204,7 @@ def test_check_store__of_plink_beyond_the_autosomes(tmp_path, part, chromosome):
     ]
     exported, other = (write_text(tmp_path / f"{i}.vcf", text) for i, text in enumerate(texts))
     check_store(tmp_path / "a.zarr", exported)
-    with pytest.raises(DpgrsError, match="the first allele of sample 1") as caught:
+    with refused("store-differs", "sample 1") as caught:
         check_store(tmp_path / "a.zarr", other)
     assert str(caught.value).endswith(f"plink2 --chr {part}") == (chromosome in ("X", "XY"))
 
@@ -225,7 +226,7 @@ def test_check_store__of_fixed_sites(tmp_path):
         if name == "same":
             assert check_store(tmp_path / "s", vcf) == {"n_variants": 2, "n_samples": 3}
         else:
-            with pytest.raises(DpgrsError, match=r"at 1:4 A>C: the first allele of sample 1 \(column 10\)"):
+            with refused("store-differs", "sample 1", "column 10", "1:4"):
                 check_store(tmp_path / "s", vcf)
 
 
@@ -269,7 +270,7 @@ def test_check_store__of_the_files_themselves(tmp_path, ending, field, is_by_sit
         ingest_chromosome(paths[0], chromosome="1", store=tmp_path / name, **options, **terms)
         result = verify(tmp_path / name, paths[0])
         assert result.exit_code == 0, result.output
-        with pytest.raises(DpgrsError, match=r"at 1:6 |in `missing_alleles`"):
+        with refused("store-differs", "1:6"):
             check_store(tmp_path / name, paths[1])
 
 
@@ -298,7 +299,7 @@ def test_check_store__of_a_pgen_with_phase_and_parts_of_x(tmp_path):
     assert check_store(tmp_path / "s", pgen) == {"n_variants": 3, "n_samples": 3}
     array = zarr.open_group(tmp_path / "s", mode="r+", zarr_format=2)["haplotypes"]
     array[1, 0] ^= np.uint64(2)
-    with pytest.raises(DpgrsError, match=r"at 1:6 A>C: the second allele of sample 1 \(column 10\)"):
+    with refused("store-differs", "sample 1", "column 10", "1:6"):
         check_store(tmp_path / "s", pgen)
     pvar = (PVAR[0], "PAR1\t9\t.\tA\tC\t.", "PAR2\t70\t.\tA\tC\t.", "X\t20\t.\tA\tC\t.")
     parts = write_pgen(

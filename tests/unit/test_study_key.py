@@ -7,6 +7,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise.study_key import KEY_BYTES, VARIABLE, StudyKey, create_study_key, load_study_key
+from refused import refused
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_create_study_key__writes_nothing_elsewhere(path, monkeypatch):
 def test_create_study_key__never_overwrites(path):
     create_study_key()
     secret = path.read_bytes()
-    with pytest.raises(UsageError, match="which exists"):
+    with refused("study-key-exists", error=UsageError):
         create_study_key()
     assert path.read_bytes() == secret
     assert list(path.parent.iterdir()) == [path]
@@ -62,14 +63,14 @@ def test_study_key__raise_inside_repository(path, action, mark):
     marked = path.parents[1] / mark
     marked.parent.mkdir(exist_ok=True)
     marked.touch()
-    with pytest.raises(UsageError, match="outside repositories"):
+    with refused("path-not-private", error=UsageError):
         action()
 
 
 def test_study_key__raise_inside_this_repository_and_results(tmp_path, monkeypatch, repository):
     for folder in (repository / "config", tmp_path / "results" / "demo"):
         monkeypatch.setenv(VARIABLE, str(folder / "study.key"))
-        with pytest.raises(UsageError, match="outside repositories and results"):
+        with refused("path-not-private", error=UsageError):
             create_study_key()
         assert not (folder / "study.key").exists()
 
@@ -78,7 +79,7 @@ def test_study_key__raise_where_a_link_leads_into_a_repository(path, tmp_path):
     inside = tmp_path / "repository"
     (inside / ".git").mkdir(parents=True)
     path.parent.symlink_to(inside)
-    with pytest.raises(UsageError, match="outside repositories"):
+    with refused("path-not-private", error=UsageError):
         create_study_key()
 
 
@@ -87,19 +88,19 @@ def test_study_key__raise_on_unset_variable(monkeypatch, value):
     monkeypatch.delenv(VARIABLE, raising=False)
     if value is not None:
         monkeypatch.setenv(VARIABLE, value)
-    with pytest.raises(UsageError, match=f"`{VARIABLE}` must be the path.*`export {VARIABLE}=~/"):
+    with refused("study-key-not-set", VARIABLE, VARIABLE, error=UsageError):
         load_study_key()
 
 
 def test_load_study_key__raise_on_missing_file(path):
-    with pytest.raises(UsageError, match=r"No such file .* Restore .* `dpgrs key create`") as raised:
+    with refused("study-key-missing", "`dpgrs key create`", error=UsageError) as raised:
         load_study_key()
     assert f"got {path}:" in str(raised.value)
 
 
 def test_load_study_key__raise_on_a_path_that_is_too_long(path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(path.with_name("a" * 9999)))
-    with pytest.raises(UsageError, match="File name too long") as raised:
+    with refused("study-key-missing", error=UsageError) as raised:
         load_study_key()
     assert len(str(raised.value)) < 500
 
@@ -108,14 +109,14 @@ def test_load_study_key__raise_on_a_path_that_is_too_long(path, monkeypatch):
 def test_load_study_key__raise_on_open_mode(path, mode):
     create_study_key()
     path.chmod(mode)
-    with pytest.raises(UsageError, match=f"{mode:04o}"):
+    with refused("study-key-not-closed", f"{mode:04o}", error=UsageError):
         load_study_key()
 
 
 def test_load_study_key__raise_on_foreign_owner(path, monkeypatch):
     create_study_key()
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(UsageError, match="yours"):
+    with refused("study-key-not-closed", error=UsageError):
         load_study_key()
 
 
@@ -124,7 +125,7 @@ def test_load_study_key__raise_on_length(path, n_bytes):
     path.parent.mkdir()
     path.touch(mode=0o600)
     path.write_bytes(bytes(n_bytes))
-    with pytest.raises(UsageError, match="32 bytes"):
+    with refused("study-key-not-plain", error=UsageError):
         load_study_key()
 
 
@@ -132,7 +133,7 @@ def test_load_study_key__raise_on_length(path, n_bytes):
 def test_load_study_key__raise_on_no_plain_file(path, make):
     path.parent.mkdir()
     make(path, 0o600)
-    with pytest.raises(UsageError, match="plain file"):
+    with refused("study-key-not-plain", error=UsageError):
         load_study_key()
 
 
@@ -140,7 +141,7 @@ def test_load_study_key__raise_on_a_folder_of_the_size_of_a_key(path, monkeypatc
     path.mkdir(parents=True)
     status = os.stat_result((stat.S_IFDIR | 0o700, 0, 0, 1, os.geteuid(), 0, KEY_BYTES, 0, 0, 0))
     monkeypatch.setattr(os, "fstat", lambda _: status)
-    with pytest.raises(UsageError, match="plain file"):
+    with refused("study-key-not-plain", error=UsageError):
         load_study_key()
 
 
@@ -156,7 +157,7 @@ def test_load_study_key__closes_the_file(path, monkeypatch):
 def test_errors__do_not_show_the_key(path):
     create_study_key()
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(UsageError) as error:
+    with refused("study-key-not-plain", error=UsageError) as error:
         load_study_key()
     assert path.read_bytes().hex() not in str(error.value)
 

@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.release import submission as template
 from dpgrs.release.submission import fill_template, write_submission
 from forged_releases import edit_statement, seal
+from refused import refused
 from release_data import CURATION, TRAITS, make_bundle, make_charged_bundle, make_measured_bundle
 
 SAID = replace(CURATION, traits=TRAITS, citation="A paper (2026), https://doi.org/10.1000/example.1.")
@@ -141,24 +142,24 @@ def test_write_workbook__text_is_text_and_not_too_long(tmp_path):
     assert "hyperlink" not in sheet
     assert cells_of(tmp_path / "a.xlsx")["Cohort Refr."]["A2"] == "=1+1"
     rows["Cohort Refr."] = [{"id": "x" * 32_768}]
-    with pytest.raises(DpgrsError, match="at most 32767 characters, got 32768 as id of Cohort Refr"):
+    with refused("cell-too-long", "got 32768", "32767"):
         template.write_workbook(tmp_path / "b.xlsx", rows)
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "fault"),
     [
-        ("a.csv", "must end in .xlsx"),
-        ("there.xlsx", "must be a new file"),
-        ("noted.xlsx", "noted.txt` must be a new file"),
-        ("release/a.xlsx", "must lie outside of the release"),
+        ("a.csv", ("output-ending",)),
+        ("there.xlsx", ("file-exists",)),
+        ("noted.xlsx", ("file-exists", "noted.txt")),
+        ("release/a.xlsx", ("output-inside-release",)),
     ],
 )
-def test_write_submission__raise_on_output(withheld, tmp_path, name, message):
+def test_write_submission__raise_on_output(withheld, tmp_path, name, fault):
     for there in ("there.xlsx", "noted.txt"):
         (tmp_path / there).write_text("filled in by hand")
     (tmp_path / "release").symlink_to(withheld)
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         write_submission(withheld, tmp_path / name)
     assert {path.name for path in tmp_path.iterdir()} == {"there.xlsx", "noted.txt", "release"}
 

@@ -6,6 +6,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.vcf.vcf import ContigReader, read_header
+from refused import refused
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 WRITERS = {
@@ -243,14 +244,14 @@ def test_batches__chr_prefix(tmp_path, kind, in_file, asked):
 @pytest.mark.parametrize("kind", ["gzip", "tbi"])
 def test_batches__raise_on_contig_not_there(tmp_path, kind):
     text = vcf_text(record(3, "0|1 0|0 0|0"), record(3, "0|1 0|0 0|0", contig="X"), contigs=("1", "X", "7"))
-    with pytest.raises(DpgrsError, match=r"contig 7 is not in .*there: 1, X\."):
+    with refused("contig-missing", "contig 7"):
         read(WRITERS[kind](tmp_path / "a.vcf.gz", text), "7")
 
 
 @pytest.mark.parametrize("kind", ["gzip", "tbi"])
 def test_batches__raise_on_contig_under_two_names(tmp_path, kind):
     text = vcf_text(record(3, "0|1 0|0 0|0"), record(3, "0|1 0|0 0|0", contig="chr1"), contigs=("1", "chr1"))
-    with pytest.raises(DpgrsError, match="one contig both 1 and chr1"):
+    with refused("contig-named-twice"):
         read(WRITERS[kind](tmp_path / "a.vcf.gz", text), "1")
 
 
@@ -315,7 +316,7 @@ def test_batches__raise_with_position_where_the_index_was_used(tmp_path):
 
 
 def test_batches__raise_on_unknown_phased(tmp_path):
-    with pytest.raises(UsageError, match="`phased` must be one of required, any, got maybe"):
+    with refused("phased-unknown", "`phased`", error=UsageError):
         read_records(tmp_path, record(4, "0|0 0|0 0|0"), phased="maybe")
 
 
@@ -339,7 +340,7 @@ def test_batches__raise_on_wrong_checksum(tmp_path):
     content = bytearray(path.read_bytes())
     content[-8] ^= 255
     path.write_bytes(content)
-    with pytest.raises(DpgrsError, match="damaged after line 5"):
+    with refused("file-damaged", "line 5"):
         read(path)
 
 
@@ -347,7 +348,7 @@ def test_batches__raise_on_wrong_checksum(tmp_path):
 def test_batches__raise_on_file_cut_between_blocks(tmp_path, kind):
     path = WRITERS[kind](tmp_path / "a.vcf.gz", long_text())
     path.write_bytes(path.read_bytes()[:-28])
-    with pytest.raises(DpgrsError, match="lacks the end mark"):
+    with refused("bgzf-truncated"):
         read(path)
 
 
@@ -365,10 +366,7 @@ def test_batches__raise_on_damaged_file(tmp_path, kind, capfd):
 def test_batches__raise_on_stale_index(tmp_path):
     path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0")))
     write_bgzf(path, vcf_text(record(4, "0|0 0|0 0|0"), record(5, "0|0 0|0 0|0")), index=None)
-    with pytest.raises(
-        DpgrsError,
-        match=r"must list as many records on contig 1 as there are, got another number: .*tabix -f -p vcf",
-    ):
+    with refused("index-of-another-file", "contig 1"):
         read(path)
 
 

@@ -15,6 +15,7 @@ from dpgrs.errors import UsageError
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import load_settings
 from dpgrs.study.verbs import NEEDED, part_of, read_verb, settings_read, verb_names
+from refused import refused
 from study_runs import REPOSITORY
 
 SETTINGS = resolve({})
@@ -96,7 +97,7 @@ def test_settings__go_to_another_process():
 
 @pytest.mark.parametrize("text", ["{}", "{", '{"cohort": {"rows": "people"}}', '{"cohort": 1}'])
 def test_load_settings__raise_on_text_that_lacks_a_key(text):
-    with pytest.raises(UsageError, match="`--settings` must be what `make-loadings` reads, got"):
+    with refused("not-settings", "`--settings`", "`make-loadings`", error=UsageError):
         load_settings(text, "make-loadings")
 
 

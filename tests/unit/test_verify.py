@@ -15,6 +15,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.statement.content import Total
 from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
+from refused import refused
 from release_data import CURATION, OUTCOMES, SITES, make_bundle, make_events, make_terms
 
 RECORD, TEXT = f"registry.yaml must be what {STATEMENT} says", "privacy_statement.txt must be what"
@@ -358,7 +359,7 @@ def test_verify_release__sums_that_are_none(release):
 def test_verify_release__raise_in_one_line_on_no_bundle(tmp_path, place, fix):
     (tmp_path / "study").mkdir()
     make_bundle(tmp_path / "study")
-    with pytest.raises(UsageError) as caught:
+    with refused("bundle-without-sums", error=UsageError) as caught:
         verify_release(tmp_path / place)
     assert str(caught.value) == (
         f"`{tmp_path / place}` has no SHA256SUMS, so it is no bundle; {fix.format(tmp_path)}"
@@ -403,5 +404,5 @@ def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_verify_release__raise_on_no_folder(tmp_path, name):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="must be the folder"):
+    with refused("not-a-release-folder", error=UsageError):
         verify_release(tmp_path / name)

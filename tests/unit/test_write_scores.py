@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
@@ -17,6 +17,7 @@ from dpgrs.scoring.writing import caveats
 from dpgrs.steps import write_scores as step
 from dpgrs.steps.write_scores import _name_endings, write_scores
 from outcome_files import write_outcomes
+from refused import refused
 from step_settings import settings_for
 
 NAMES, SIZE = ("LDL/HDL", "b"), 4
@@ -94,11 +95,9 @@ def test_write_scores__of_several_terms_are_name_endings(write_files):
 
 
 def test_write_scores__raise_on_what_was_not_fitted_or_has_no_build(write_files, tmp_path):
-    with pytest.raises(
-        DpgrsError, match=r"w\.npz` must hold fits of `score\.weights_of: bas` for all outcomes"
-    ):
+    with refused("weights-of-method-missing", "w.npz", "`score.weights_of: bas`"):
         write_files("bas")
-    with pytest.raises(UsageError, match=r"`release\.genome_build` must be GRCh37 or GRCh38, got None"):
+    with refused("genome-build-unknown", "`release.genome_build`", "got None", error=UsageError):
         write_files("ridge", cohort={"rows": "people", "source": "vcf"})
     assert not (tmp_path / "scores").exists()
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.requests import PrivacyRequest
@@ -11,6 +10,7 @@ from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs_papers.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
 from ledger_requests import KEY
+from refused import refused
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 
@@ -30,7 +30,7 @@ def test_draws__after_the_first_round_need_named_data():
         noise.require_exhausted()
         return fit
 
-    with pytest.raises(DpgrsError, match="boosted residuals, round 2 was not reserved"):
+    with refused("noise-not-reserved"):
         draw(lambda noise: noise)
     fit = draw(lambda noise: noise.on(data_digest(X, y)))
     assert len(set(fit.sums.ravel())) == 4

@@ -30,6 +30,7 @@ from dpgrs_papers.methods.dp_sgd import (
     sampled_noise_multiplier,
 )
 from random_cohorts import random_bits
+from refused import refused
 
 D, L, N_HAPLOTYPES = 4, 3, 120
 ENTRIES = {"haplotypes": (-1, 1), "people": (-2, 0, 2)}
@@ -317,15 +318,15 @@ def test_private_sgd__finite(terms, d):
     ],
 )
 def test_request__raise_on_terms(name, value):
-    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {value}"):
+    with refused("field-out-of-domain", name, value, error=UsageError):
         request(**{name: value})
 
 
 def test_request__raise_on_replace_one():
-    with pytest.raises(UsageError, match="must be add-remove for DP-SGD, got replace-one"):
+    with refused("neighbours-not-add-remove", "got replace-one", error=UsageError):
         request(neighbours="replace-one")
 
 
 def test_private_sgd__raise_on_other_shapes():
-    with pytest.raises(UsageError, match="must be of 5 variants and 3 outcomes a budget, got 4 and 3"):
+    with refused("statistics-shape", "got 4", error=UsageError):
         run(request(n_variants=5))

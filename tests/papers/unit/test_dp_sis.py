@@ -28,6 +28,7 @@ from dpgrs_papers.selection.sensitivity import sis_sensitivity
 from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import Scaling
 from kendall_pairs import packed
+from refused import refused
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
 BOUND = 2.0
@@ -90,12 +91,12 @@ def test_table_sis_scores__are_exact_sums_of_entries_cut_to_their_grids():
 
 @pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf, np.array([1.0, 0.0])])
 def test_table_sis_scores__raise_on_bounds(bound):
-    with pytest.raises(UsageError, match="`column_bounds` must be finite numbers above 0"):
+    with refused("column-bounds-not-positive", "`column_bounds`", error=UsageError):
         table_sis_scores(np.ones((3, 2)), np.ones((1, 3)), column_bounds=bound, outcome_bound=3.0)
 
 
 def test_table_sis_scores__raise_where_sums_are_not_exact():
-    with pytest.raises(UsageError, match="must be at most 4194 for exact sums"):
+    with refused("too-many-rows", "4194", error=UsageError):
         table_sis_scores(np.ones((4195, 1)), np.ones((1, 4195)), column_bounds=1.0, outcome_bound=1000.0)
     y = np.full((1, 4194), 1000.0)
     largest = table_sis_scores(np.ones((4194, 1)), y, column_bounds=1.0, outcome_bound=1000.0)
@@ -174,9 +175,9 @@ def test_sis_sensitivity__terms(repository):
     claim = sis_sensitivity(neighbours="add-remove", outcome_bound=0.1, **options)
     assert (claim.value, claim.norm) == (0.1, "linf")
     assert (repository / claim.proof).is_file()
-    with pytest.raises(UsageError, match="must be replace-one under label protection"):
+    with refused("neighbours-not-replace-one", error=UsageError):
         sis_sensitivity(neighbours="add-remove", protection="label", outcome_bound=1.0, **options)
-    with pytest.raises(UsageError, match="`outcome_bound` must be a finite number above 0, got 0"):
+    with refused("not-positive", "`outcome_bound`", "got 0", error=UsageError):
         sis_sensitivity(neighbours="add-remove", outcome_bound=0.0, **options)
 
 
@@ -208,7 +209,7 @@ def test_private_sis__a_person_of_two_haplotype_rows_has_twice_the_sensitivity()
 def test_private_sis__raise_on_add_remove_under_label_protection():
     scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")
     request = SisRequest(epsilon=1.0, n_choices=2, protection="label")
-    with pytest.raises(UsageError, match="must be replace-one under label protection"):
+    with refused("neighbours-not-replace-one", error=UsageError):
         private_sis(scores, request=request, noise=Rehearsal())
 
 
@@ -261,14 +262,14 @@ def test_paper_sis__is_not_private_and_is_drawn_in_benchmarks_alone():
     assert choice.chosen.tolist() == [4, 11]
     assert (choice.status, choice.scaling) == ("not private", Scaling.PAPER)
     assert not hasattr(choice, "event")
-    with pytest.raises(UsageError, match="must be drawn in a benchmark"):
+    with refused("benchmark-noise-only", error=UsageError):
         paper_sis(X, y, request=request, noise=Rehearsal())
     one = paper_sis(X, y + X[:, 4], request=replace(request, n_choices=1), noise=BenchmarkNoise(1))
     assert one.chosen.tolist() == [4]
     everything = replace(request, n_choices=20)
     assert paper_sis(X, y, request=everything, noise=BenchmarkNoise(1)).chosen.tolist() == [*range(20)]
     for n_choices in (0, 21):
-        with pytest.raises(UsageError, match=f"`n_choices` must be from 1 to 20 features, got {n_choices}"):
+        with refused("number-of-choices", "`n_choices`", n_choices, error=UsageError):
             paper_sis(X, y, request=replace(request, n_choices=n_choices), noise=BenchmarkNoise(1))
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.reporting.rendering import Drawing
 from dpgrs_papers.experiments import results
 from dpgrs_papers.experiments.frame import Experiment, Verdict, find
@@ -15,6 +15,7 @@ from dpgrs_papers.experiments.plans import Form, read_plans
 from dpgrs_papers.experiments.plots import new_figure
 from dpgrs_papers.experiments.sgd_settings import AS_IT_IS, SETTING
 from experiment_runs import SNAKEFILE
+from refused import refused
 
 YAML = """
 seed: 4
@@ -138,9 +139,9 @@ def test_gather__takes_the_replicates_of_the_plan_alone(experiment, tmp_path):
 
 def test_gather__raise_on_a_replicate_that_is_missing_or_none(experiment, tmp_path):
     terms = {"form": "quick", "parts": ["a"], "replicates": 1, "rule": "", "settings": {"k": 1}}
-    with pytest.raises(DpgrsError, match="missing"):
+    with refused("file-not-as-written"):
         results.gather("one", folder=tmp_path, plan=terms)
-    with pytest.raises(UsageError, match="replicates"):
+    with refused("results-empty", error=UsageError):
         results.gather("one", folder=tmp_path, plan=terms | {"replicates": 0})
 
 

@@ -9,6 +9,7 @@ from sklearn.linear_model import Lasso, lars_path
 from dpgrs.errors import UsageError
 from dpgrs_papers.selection.lasso import LassoTerms, choose_by_lasso, lasso_coefficients
 from dpgrs_papers.types import LassoScaling
+from refused import refused
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 3, (60, 8)).astype(float)
@@ -35,7 +36,7 @@ def test_lasso_coefficients__of_raw_columns_equals_scikit_learn(penalty):
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.inf, np.nan])
 def test_lasso_terms__raise_on_a_penalty(penalty):
-    with pytest.raises(UsageError, match="`penalty` must be a number above 0"):
+    with refused("penalty-not-positive", "`penalty`", error=UsageError):
         LassoTerms(penalty)
 
 
@@ -152,14 +153,14 @@ def test_choose_by_lasso__by_index_where_none_is_left():
 
 
 @pytest.mark.parametrize(
-    ("terms", "message"),
+    ("terms", "fault"),
     [
-        ({"k": 9}, "`k` must be between 1 and the 8 features, got 9"),
-        ({"k": 0}, "`k` must be between 1 and the 8 features, got 0"),
-        ({"y": Y[:-1]}, "must be a table with one entry of `y` for each row"),
+        ({"k": 9}, ("number-of-choices", "`k`", "got 9")),
+        ({"k": 0}, ("number-of-choices", "`k`", "got 0")),
+        ({"y": Y[:-1]}, ("lasso-table-shape", "`y`")),
     ],
 )
-def test_choose_by_lasso__raise_on_terms(terms, message):
+def test_choose_by_lasso__raise_on_terms(terms, fault):
     terms = {"X": X, "y": Y, "k": 2} | terms
-    with pytest.raises(UsageError, match=message):
+    with refused(*fault, error=UsageError):
         choose_by_lasso(terms.pop("X"), terms.pop("y"), **terms)

@@ -13,6 +13,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs_papers.selection.peel import private_peel
 from dpgrs_papers.selection.sensitivity import votes_sensitivity
+from refused import refused
 
 ONE = votes_sensitivity(neighbours="add-remove", unit="person")
 EPSILON = 2.0
@@ -82,5 +83,5 @@ def test_private_peel__event_and_refusal():
     options = {"sensitivity": ONE, "epsilon": EPSILON, "noise": BenchmarkNoise(1)}
     _, event = private_peel(np.arange(9), k=3, **options)
     assert (event.epsilon, event.n_choices, event.entries) == (EPSILON, 3, 9)
-    with pytest.raises(UsageError, match="must be one row of at least 3 scores, got 2"):
+    with refused("too-few-scores", "got 2", error=UsageError):
         private_peel(np.arange(2), k=3, **options)

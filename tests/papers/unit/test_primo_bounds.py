@@ -15,6 +15,7 @@ from dpgrs_papers.experiments.primo_formulas import (
     projection_error,
     sketch_excess,
 )
+from refused import refused
 
 SETTING = Setting(
     n_rows=10**6, n_variants=30, n_outcomes=20, row_norm=1.5, outcome_bound=0.5, weights_norm=4.0
@@ -179,24 +180,24 @@ def test_rows_needed__are_where_the_bound_begins_to_tell():
 @pytest.mark.parametrize("name", list(vars(SETTING)))
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
 def test_setting__raises_on_numbers_that_are_none(name, value):
-    with pytest.raises(UsageError, match=f"`{name}` must be a finite number above 0, got {value}"):
+    with refused("not-positive", name, value, error=UsageError):
         replace(SETTING, **{name: value})
 
 
 @pytest.mark.parametrize(("bound", "noise"), BOUNDS)
 def test_bounds__raise_on_noise_and_chances_out_of_range(bound, noise):
     for name in noise:
-        with pytest.raises(UsageError, match=f"`{name}` must be a finite number above 0, got 0"):
+        with refused("not-positive", name, error=UsageError):
             bound(SETTING, **noise | {name: 0.0})
     for chance in (0.0, 1.0, 1.5):
-        with pytest.raises(UsageError, match="`chance` must be between 0 and 1"):
+        with refused("chance-out-of-range", "`chance`", error=UsageError):
             bound(SETTING, **noise, chance=chance)
 
 
 def test_bounds__raise_on_another_protection():
-    with pytest.raises(UsageError, match="must be full, feature or label, got none"):
+    with refused("protection-unknown", error=UsageError):
         leading_excess("none", SETTING, epsilon=1.0)
-    with pytest.raises(UsageError, match="must be feature or label, got full"):
+    with refused("protection-unknown", error=UsageError):
         projection_error(SETTING, protection="full", cross_sd=1.0)
-    with pytest.raises(UsageError, match="`epsilon` must be"):
+    with refused("not-positive", "`epsilon`", error=UsageError):
         leading_excess("full", SETTING, epsilon=0.0)

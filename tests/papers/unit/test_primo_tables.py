@@ -11,6 +11,7 @@ from dpgrs_papers.experiments import primo_gaussian, primo_mnist
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plots import styled
 from dpgrs_papers.experiments.primo_fits import EVIDENCE, OWN, PATH, PEEKED, best_of_path
+from refused import refused
 
 SETTINGS = {"seed": 1, "images": 240, "pixels": 30, "counts": [1, 4], "heritability": 0.5, "epsilons": [50.0]}
 SETTINGS |= {
@@ -52,7 +53,7 @@ def test_run_replicate__measures_all_lines_and_again_the_same(images, part):
 
 def test_run_replicate__raise_on_methods_of_alleles(images):
     settings = SETTINGS | {"methods": {"ours": ["blup-ld"]}}
-    with pytest.raises(UsageError, match="must be of those for tables, got blup-ld"):
+    with refused("method-not-for-tables", "got blup-ld", error=UsageError):
         primo_mnist.run_replicate("linear", 1, settings, images)
 
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods import mechanisms
 from dpgrs.methods.registry import METHODS
@@ -20,6 +19,7 @@ from dpgrs.verify import entry_check
 from dpgrs.verify.draw_check import BY_METHOD, KENDALL, SEPARATE
 from dpgrs_papers.methods.naive import SeparateFits
 from ledger_requests import new_ledger
+from refused import refused
 from step_studies import NAMES, Study
 
 N_CHOSEN = 2
@@ -159,5 +159,5 @@ def test_release__raise_on_a_choice_that_was_not_charged(study, key, value):
     choice = next(event for event in changed["events"] if event["family"] == "choice")
     choice[key] = value
     save_labelled(noisy, [(changed, arrays)])
-    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+    with refused("statistics-not-charged"):
         study.bundle(config, noisy)

@@ -12,6 +12,7 @@ from dpgrs.privacy.accounting.events import DepthEvent
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs_papers.methods.row_fits import BOOSTED, TUKEY, boosted_request, fit_rows
 from dpgrs_papers.methods.tukey import Status
+from refused import refused
 
 WEIGHTS, INTERCEPT = np.array([0.8, -0.5]), 0.3
 RNG = np.random.default_rng(0)
@@ -105,7 +106,7 @@ def test_boosted_request__a_unit_moves_by_all_of_its_rows(unit, n_rows, neighbou
 
 
 def test_fit_rows__tukey_keeps_the_rows_of_a_unit_together():
-    with pytest.raises(UsageError, match="whole units of 2"):
+    with refused("rows-not-of-whole-units", error=UsageError):
         fit("tukey", X[:41], Y[:41], request=ask(unit="person"))
     assert fit("tukey", X[:41], Y[:41], request=ask(unit="haplotype")).events
 
@@ -143,5 +144,5 @@ def test_fit_rows__same_noise_same_fit(method):
 def test_fit_rows__raise_on_a_haplotype_where_a_row_is_a_person(method):
     """Half of a row can change the sign of its residual, which moves a round further than adding a row."""
     request = PrivacyRequest("people", 2, 1, 3.0, epsilon=1.0, delta=1e-6, unit="haplotype")
-    with pytest.raises(UsageError, match=r"`privacy\.unit` must be person where a row is a person"):
+    with refused("unit-not-person", "`privacy.unit`", error=UsageError):
         fit(method, request=request)

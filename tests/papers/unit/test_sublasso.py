@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
@@ -25,6 +25,7 @@ from dpgrs_papers.selection.sublasso import (
     number_of_groups,
     private_sublasso,
 )
+from refused import refused
 
 RNG = np.random.default_rng(0)
 N_UNITS, D, CAUSAL = 400, 30, [3, 11, 27]
@@ -256,5 +257,5 @@ def test_private_sublasso__releases_draw_it_after_a_noisy_count_on_named_data():
     first, again = (choose_after_count(source().on(made_of)) for _ in range(2))
     assert sorted(first) == CAUSAL
     assert first == again
-    with pytest.raises(DpgrsError, match="was not reserved"):
+    with refused("noise-not-reserved"):
         choose_after_count(source())

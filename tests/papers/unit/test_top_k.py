@@ -3,6 +3,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs_papers.selection.top_k import top_k
+from refused import refused
 
 
 @pytest.mark.parametrize("scores", [[5, 1, 5, 7, 1], [5.0, -np.inf, 5.0, 7.0, -np.inf]])
@@ -22,5 +23,5 @@ def test_top_k__ends_of_int64():
 
 @pytest.mark.parametrize("k", [0, 4])
 def test_top_k__raise_on_k(k):
-    with pytest.raises(UsageError, match=f"`k` must be from 1 to the 3 scores, got {k}"):
+    with refused("number-of-choices", "`k`", k, error=UsageError):
         top_k(np.arange(3), k)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import UsageError
 from dpgrs.privacy.digests import json_digest
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
@@ -20,6 +20,7 @@ from dpgrs_papers.methods.tukey import (
     private_tukey,
 )
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
+from refused import refused
 
 REQUEST = TukeyRequest(epsilon=4.0, delta=1e-5, rows_per_coefficient=3.0)
 RNG = np.random.default_rng(0)
@@ -122,7 +123,7 @@ def test_release_noise__changed_models_are_refused():
 
     models = np.arange(200.0)[:, np.newaxis]
     noise = ReleaseNoise(KEY, draws=rehearse(point(models)), requests=REQUESTS)
-    with pytest.raises(DpgrsError, match="noise of the deep point was not reserved"):
+    with refused("noise-not-reserved"):
         point(models * 2.0)(noise)
 
 
@@ -135,9 +136,7 @@ def test_release__is_refused_for_its_delta_before_anything_is_reserved(tmp_path,
     def identify(part):
         return {"mechanism": "tukey", "dataset_version": "v1"} | DATASET
 
-    with pytest.raises(
-        UsageError, match="deep point must be drawn in a benchmark: no ledger counts its delta"
-    ):
+    with refused("benchmark-noise-charged", error=UsageError):
         release(
             mechanism_of(replace(REQUEST, neighbours=neighbours)),
             identify=identify,

@@ -19,6 +19,7 @@ from dpgrs_papers.selection.sublasso import (
     private_sublasso,
 )
 from dpgrs_papers.types import LassoScaling
+from refused import refused
 from screening_cohorts import voting_cohort
 
 N_UNITS, D = 100, 7
@@ -208,7 +209,7 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
 
 def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
     options = {"request": ask("people", "person", count_epsilon=0.0), "noise": BenchmarkNoise(1)}
-    with pytest.raises(UsageError, match="budget of the count of units must be a finite number above 0"):
+    with refused("share-not-positive", error=UsageError):
         votes.choose_privately(voting_cohort("people"), 0, outcome_bound=3.0, **options)
     assert fits == []
 

@@ -35,6 +35,7 @@ from dpgrs.preflight.inspection import Inspection
 from dpgrs.preflight.rules import Check
 from dpgrs.study.checked_data import conditions_ahead
 from dpgrs.study.cohort_files import COHORT_KEYS
+from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.implied_settings import implied_in_words
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.settings import examine
@@ -177,7 +178,7 @@ CHECKS = (
         Check(controlled.consent_problems, (*CONSENT, *controlled.CONSENT_KEYS, *controlled.CONTROLLED_KEYS)),
     ),
     Check(controlled.ancestry_problems, (*CONSENT, *controlled.DATA_PATHS)),
-    Check(settings.address_problems, settings.ADDRESSES),
+    Check(lambda inspection: fetch_problems(inspection.config), settings.ADDRESSES),
     *table_cohort.MODE,
     *only("benchmark", *table_cohort.OF_BENCHMARK),
     *table_cohort.RULES,
@@ -192,8 +193,8 @@ CHECKS = (
     Check(headers.header_problems, headers.HEADER_KEYS),
     Check(genome_builds.build_problems, ("mode", "cohort.source", "release.genome_build")),
     Check(genome_builds.position_problems, ("mode", *GENOTYPES, "public.reference", "release.genome_build")),
-    Check(people.people_problems, people.PEOPLE_KEYS),
-    Check(people.reference_problems, ("public.keep",)),
+    Check(lambda inspection: inspection.choice[1], people.PEOPLE_KEYS),
+    Check(lambda inspection: inspection.reference_choice[1], ("public.keep",)),
     Check(tables.population_problems, ("cohort.source", "cohort.populations")),
     Check(
         tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", "cohort.sums", *TABLE_KEYS)

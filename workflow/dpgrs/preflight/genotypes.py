@@ -8,7 +8,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_forms import BGEN, PLINK, form_named, form_of
 from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.vcf.records import SET_REF
-from dpgrs.preflight.people import chosen_people, chosen_reference
+from dpgrs.preflight.people import choose, chosen_people
 from dpgrs.preflight.rules import has, rules, without
 from dpgrs.study.cohort_files import (
     cohort_files,
@@ -18,6 +18,7 @@ from dpgrs.study.cohort_files import (
     reference_files_of,
 )
 from dpgrs.study.fetched_files import fetch_command
+from dpgrs.study.people_terms import reference_terms_of
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def reference_problems(inspection: "Inspection") -> list[str]:
             if reference_people == inspection.reference_samples:
                 reference_people = inspection.reference_people
             else:
-                reference_people, _ = chosen_reference(inspection.config, reference_people, shows_ids=False)
+                choice = reference_terms_of(inspection.config)
+                reference_people, _ = choose(reference_people, choice, shows_ids=False)
         if not set(reference_people).isdisjoint(people):
             return [must("public.reference", domain, f"shared ids on chromosome {chromosome}", fix)]
     if inspection.tell and inspection.people and inspection.reference_people:

@@ -12,11 +12,12 @@ from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.preflight.headers import HEADER_KEYS, absent_files, read_headers
-from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people, chosen_reference
+from dpgrs.preflight.people import PEOPLE_KEYS, choose, chosen_people
 from dpgrs.preflight.table_cohort import TableInspection, inspect_table
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.study.cohort_files import reference_files_of, stored_chromosomes
 from dpgrs.study.fetched_files import files_to_fetch
+from dpgrs.study.people_terms import reference_terms_of
 from dpgrs.study.table_cohort import TABLE_KEYS, is_table
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ class Inspection:
     @fact("public.keep")
     def reference_choice(self) -> tuple[Sequence[str] | None, list[str]]:
         """The people of the public reference, and the problems of their choice; see `chosen_people`."""
-        return chosen_reference(self.config, self.reference_samples, shows_ids=self.shows_ids, tell=self.tell)
+        choice = reference_terms_of(self.config)
+        return choose(self.reference_samples, choice, self.shows_ids, self.tell)
 
     @cached_property
     def reference_people(self) -> Sequence[str] | None:

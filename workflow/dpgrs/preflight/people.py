@@ -7,24 +7,13 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.alike_ids import ONLY, count_alike
 from dpgrs.io.tables.people import choose_people, is_never_allowed, is_pair_table
 from dpgrs.preflight.controlled import is_encrypted
-from dpgrs.study.people_terms import PeopleTerms, reference_terms_of, terms_of
+from dpgrs.study.people_terms import PeopleTerms, terms_of
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
-    from dpgrs.preflight.inspection import Inspection
 
 KEPT = ("public.keep", "genotypes of the reference")
 PEOPLE_KEYS = ("mode", "cohort.source", "cohort.sums", "people")
-
-
-def people_problems(inspection: "Inspection") -> list[str]:
-    """List the problems of the choice of people."""
-    return inspection.choice[1]
-
-
-def reference_problems(inspection: "Inspection") -> list[str]:
-    """List the problems of the choice of people of the public reference."""
-    return inspection.reference_choice[1]
 
 
 def chosen_people(
@@ -37,7 +26,7 @@ def chosen_people(
     """Return the people whom the other checks use, `samples` where they cannot be chosen, and problems."""
     choice = terms_of(config)
     lines = _setting_problems(config, choice)
-    people, lines = (samples, lines) if lines else _chosen(samples, choice, shows_ids, tell)
+    people, lines = (samples, lines) if lines else choose(samples, choice, shows_ids, tell)
     if tell is not None and (n_alike := count_alike(people or ())):
         tell(
             f"{n_alike:,} of {len(people):,} sample ids of the genotypes differ from another one {ONLY}. "
@@ -47,20 +36,13 @@ def chosen_people(
     return people, lines
 
 
-def chosen_reference(
-    config: "StudyConfig",
+def choose(
     samples: Sequence[str] | None,
-    *,
+    choice: PeopleTerms,
     shows_ids: bool,
     tell: Callable[[str], None] | None = None,
 ) -> tuple[Sequence[str] | None, list[str]]:
-    """Return the people of the public reference, and problems of their choice; as `chosen_people`."""
-    return _chosen(samples, reference_terms_of(config), shows_ids, tell)
-
-
-def _chosen(
-    samples: Sequence[str] | None, choice: PeopleTerms, shows_ids: bool, tell: Callable[[str], None] | None
-) -> tuple[Sequence[str] | None, list[str]]:
+    """Return the people chosen of a cohort or the reference, and problems; as `chosen_people`."""
     is_unreadable = any(map(is_encrypted, choice.paths.values()))  # other checks report it
     if samples is None or is_unreadable or not choice.paths:
         return samples, []

@@ -12,7 +12,6 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.preflight.rules import DEFAULT, When, has, rules, without_papers_bounds
-from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.job_limits import jobs_above
 from dpgrs.study.made_by import made_otherwise
 from dpgrs.study.table_settings import covariate_terms
@@ -94,11 +93,6 @@ def brace_problems(inspection: "Inspection", key: str) -> list[str]:
     stray = [placeholder for placeholder in braced if not (is_pattern and placeholder == "{chrom}")]
     domain = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
     return [must(key, domain, stray[0], "Rename the file or folder.")] if stray else []
-
-
-def address_problems(inspection: "Inspection") -> list[str]:
-    """List the problems of the addresses of `cohort.fetch`."""
-    return fetch_problems(inspection.config)
 
 
 def method_problems(inspection: "Inspection") -> list[str]:

@@ -30,7 +30,7 @@ from dpgrs.statement.words import (
     TRUST_MODEL,
     decimal_text,
 )
-from dpgrs.types import Metrics, Missing, Protection, Unit
+from dpgrs.types import Metrics, Protection, Unit
 
 if TYPE_CHECKING:
     from dpgrs.privacy.ledger.entries import Account
@@ -106,7 +106,7 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
         | promised
         | {
             "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
-            **_pure_part(cost),
+            **({"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)} if cost.pure_epsilon else {}),
             "definition": words["definition"],
             "contribution": words["contribution"],
             "person": person,
@@ -120,7 +120,7 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
             "n_variants": int(content.n_variants),
             "site_digest": content.site_digest,
             "outcomes": list(content.outcomes),
-            **_missing(content.missing_outcomes),
+            **({"missing_outcomes": str(content.missing_outcomes)} if content.missing_outcomes else {}),
         },
         **({"case_counts": list(content.case_counts)} if content.case_counts else {}),
         "public_inputs": inputs,
@@ -168,18 +168,6 @@ def _costs_of_outcomes(mechanisms: list[dict[str, Any]], costs: list[Cost]) -> l
         by_owner[mechanism["outcome"]] += cost
     shared = by_owner.pop(None, Cost())
     return [shared + owner_cost for owner_cost in by_owner.values()] or [shared]
-
-
-def _missing(missing_outcomes: Missing | None) -> dict[str, str]:
-    """Return the field of whether rows with an outcome were counted, where a method needs that."""
-    return {} if missing_outcomes is None else {"missing_outcomes": str(missing_outcomes)}
-
-
-def _pure_part(cost: Cost) -> dict[str, str]:
-    """Return the field of the pure epsilon, if the release has any."""
-    if not cost.pure_epsilon:
-        return {}
-    return {"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)}
 
 
 def _person(content: StatementContent) -> Total:

@@ -128,24 +128,17 @@ def _accuracy(data: ReleaseData) -> Callable[[int], dict[str, Any]]:
     }
 
 
-def _budget(data: ReleaseData) -> dict[str, Any]:
-    return {"budget": data.budget}
-
-
-def _nothing(data: ReleaseData) -> dict[str, Any]:
-    """Return the context of a section that shows only what all sections share."""
-    return {}
+# The contexts of two sections: the budget, and nothing but what all sections share.
+BUDGET, SHARED = (lambda data: {"budget": data.budget}), (lambda data: {})
 
 
 OVERVIEW = [
     Section("What was released", "released.html", _released, anchor="release"),
     Section("Outcomes", "released_outcomes.html", _outcomes, anchor="outcomes"),
     Section("What is promised", "guarantee.html", _guarantee, anchor="privacy", label="Privacy"),
-    Section("The data set’s budget", "budget.html", _budget, anchor="budget", label="Budget"),
-    Section(
-        "What was taken as public", "public_inputs.html", _nothing, anchor="public", label="Public inputs"
-    ),
-    Section("Check it", "check.html", _nothing, anchor="check"),
+    Section("The data set’s budget", "budget.html", BUDGET, anchor="budget", label="Budget"),
+    Section("What was taken as public", "public_inputs.html", SHARED, anchor="public", label="Public inputs"),
+    Section("Check it", "check.html", SHARED, anchor="check"),
 ]
 OF_OUTCOME = [
     Section("Weights along the genome", "released_weights.html", _weights, category="Outcomes"),

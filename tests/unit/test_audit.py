@@ -191,7 +191,7 @@ def test_alarm_probability__too_few_draws_catch_nothing():
 def test_choose_cases__by_mechanism():
     assert {case.mechanism for case in choose_cases(["private_gram"])} == {"private_gram"}
     assert len(choose_cases()) > len(choose_cases(["private_gram"])) > 0
-    with refused("mechanism-unknown", error=UsageError):
+    with refused("mechanism-unknown", "private_gram", error=UsageError):
         choose_cases(["private_gram", "gram"])
 
 

@@ -33,6 +33,7 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.make_covariates import make_covariates
 from dpgrs.steps.make_loadings import make_loadings
 from dpgrs.steps.render_release_report import _table
+from dpgrs.study.counted_people import TELL_NOBODY
 from dpgrs.study.fit_identity import fit_settings
 from dpgrs.study.identity import public_identity
 from dpgrs.study.release_cost import certain_cost
@@ -155,7 +156,7 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
     with refused("column-missing", "`sex`"):
         study.make(names=["sex"])
     study.scales.write_text("covariate\tprevalence\nage\t0.5\n")
-    with refused("binary-column-values", "`age`") as failure:
+    with refused("binary-column-values", "`age`", TELL_NOBODY) as failure:
         study.make(names=["age"], mode="release")
     assert not any(f"{age:.1f}" in str(failure.value) for age in AGES)
     study.table.write_text("sample\tage\nelse\t1\n")
@@ -187,11 +188,11 @@ def test_make_covariates__too_few_people_are_refused(study, tmp_path):
     lines = study.table.read_text().splitlines()
     study.table.write_text("\n".join(lines[:-150]) + "\n")
     study.covariates = tmp_path / "other.npz"
-    with refused("too-few-shared-people", "covariates.tsv"):
+    with refused("too-few-shared-people", "covariates.tsv", TELL_NOBODY):
         study.make(mode="release", output=study.covariates)
     assert not study.covariates.exists()
     study.make(mode="release", least_share=0.4, people_counts=tmp_path / "counts.tsv")
-    with refused("too-few-shared-people"):
+    with refused("too-few-shared-people", "age", TELL_NOBODY):
         study.make(mode="release", least_share=0.48, output=study.covariates.with_name("third.npz"))
     _, *counts = (tmp_path / "counts.tsv").read_text().splitlines()
     assert [line.split("\t")[:6] for line in counts] == [

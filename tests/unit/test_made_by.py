@@ -246,7 +246,7 @@ def test_require_made_by__raise_on_a_file_on_the_way_that_was_replaced(private):
     shard = made(private / "replicate1" / "shards" / "1_of_2.npz", "S", settings=RELEASE)
     shard.write_text("other")
     statistics = made(private / "replicate1" / "statistics.npz", "YX", settings=RELEASE, of=[shard])
-    with refused("notes-of-inputs-missing"):
+    with refused("notes-of-inputs-missing", "private/replicate1/shards/1_of_2"):
         require_made_by(RELEASE, [statistics])
 
 
@@ -259,7 +259,7 @@ def test_require_made_by__raise_on_files_of_other_code(private, monkeypatch):
     statistics = made(private / "replicate1" / "statistics.npz", "YX", of=[variant_set])
     require_made_by(RELEASE, [statistics])
     monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
-    with refused("made-by-another-version"):
+    with refused("made-by-another-version", "make-variants"):
         require_made_by(RELEASE, [statistics])
 
 

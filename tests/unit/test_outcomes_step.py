@@ -10,6 +10,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.io.files import file_digest, remove
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.steps import make_outcomes as outcomes_step
+from dpgrs.study.counted_people import TELL_NOBODY
 from random_cohorts import random_alleles
 from refused import refused
 from step_settings import settings_for
@@ -94,7 +95,7 @@ def test_make_outcomes__public_ones_are_of_the_people_of_the_variant_set_and_no_
 @pytest.mark.parametrize("mode", ["release", "benchmark"])
 def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path, capsys, mode):
     others = [(f"X{number}", 0) for number in range(len(PEOPLE) + 1)]
-    with refused("too-few-shared-people", "y.tsv") as caught:
+    with refused("too-few-shared-people", "y.tsv", "least_share") as caught:
         make({"good": STANDARD}, others=others, mode=mode)
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("40", "41", "81", "HG"))
@@ -116,7 +117,7 @@ def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path,
 def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, capsys, mode):
     few, none = [*STANDARD[:19], *["NA"] * 21], ["NA"] * len(PEOPLE)
     columns = {"good": STANDARD, "few": few, "none": none}
-    with refused("too-few-shared-people", "y.tsv") as caught:
+    with refused("too-few-shared-people", "y.tsv", "few, none") as caught:
         make(columns, mode=mode)
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("19", "21", "40", "HG"))
@@ -132,7 +133,7 @@ def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, ca
 def test_make_outcomes__columns_are_judged_by_the_people_with_genotypes(make):
     few = [value if number < 15 else "" for number, value in enumerate(STANDARD)]
     others = [(f"else{number}", 0.5, 0.5) for number in range(20)]
-    with refused("too-few-shared-people"):
+    with refused("too-few-shared-people", "few"):
         make({"few": few, "all": STANDARD}, mode="benchmark", others=others)
 
 
@@ -178,7 +179,7 @@ def test_make_outcomes__without_constants_no_prevalence_is_known(make):
 def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make, tmp_path):
     scales = tmp_path / "scales.tsv"
     scales.write_text("outcome\tprevalence\ncase\t0.5\n")
-    with refused("binary-column-values") as caught:
+    with refused("binary-column-values", TELL_NOBODY) as caught:
         make({"case": [7] * len(PEOPLE)}, scales=scales)
     assert "7" not in str(caught.value)
 

@@ -139,7 +139,7 @@ def test_contig_sums__are_of_outcomes_less_their_score(alleles, outcomes, stored
 def test_contig_sums__of_outcomes_without_the_score_are_refused(alleles, outcomes, stored, changed):
     people, other = people_of(alleles), replace(outcomes, **changed)
     options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
-    with refused("subtracted-outcomes"):
+    with refused("subtracted-outcomes", "got b"):
         contig_sums(people, other, stored, "1", **options)
 
 

@@ -156,7 +156,7 @@ def test_release__audits_cover_what_was_drawn(study):
         study.bundle(config, noisy)
     findings = [make_finding(name) for name in ("count", "gram", "cross product")]
     path.write_text(json.dumps(findings[:2]))
-    with refused("audits-incomplete"):
+    with refused("audits-incomplete", "private_cross_product"):
         study.bundle(config, noisy, audit=path)
     path.write_text(json.dumps(findings))
     study.bundle(config, noisy, audit=path)
@@ -247,7 +247,7 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     config = config.changed(release={"audit_draws": 500})
     findings = [make_finding(name) for name in ("count", "gram", "cross product")]
     (study.root / "audit.json").write_text(json.dumps(findings))
-    with refused("audits-incomplete"):
+    with refused("audits-incomplete", "private_accuracy"):
         study.bundle(config, noisy, is_measured=True, audit=study.root / "audit.json")
 
 
@@ -319,7 +319,7 @@ def test_write_release__traits_are_added_to_the_same_weights(study):
     assert {"a.txt.gz", "constants.tsv"} <= {path.name for path in same}
     assert study.ledger(config).path.read_bytes() == book
     table.write_text("outcome\treported_trait\nd\tBody height\n")
-    with refused("trait-unknown"):
+    with refused("trait-unknown", "got d"):
         study.bundle(config, noisy, traits=table)
     assert study.statement()["curation"]["traits"]
 

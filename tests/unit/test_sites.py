@@ -65,7 +65,7 @@ def test_read_sites__raise_on_bad_table(tmp_path, text, fault):
 
 def test_read_sites__raise_on_a_site_without_frequency(tmp_path):
     frequencies = write(tmp_path, TABLE.rpartition("2\t5")[0], "frequencies.tsv")
-    with refused("site-frequency-missing"):
+    with refused("site-frequency-missing", "got none for 1"):
         read_sites(write(tmp_path), frequencies=frequencies)
 
 

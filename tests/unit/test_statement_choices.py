@@ -131,7 +131,7 @@ def test_describe_draws__exact_text_stands_for_a_float():
 
 
 def test_describe_draws__raise_on_a_family_for_benchmarks():
-    with refused("event-family-unknown", error=UsageError):
+    with refused("event-family-unknown", "gumbel choice", error=UsageError):
         describe_draws([make_choice().as_dict() | {"family": "gumbel choice"}])
 
 

@@ -178,7 +178,7 @@ def test_write_release__raise_without_an_audit_of_turned_rows(study):
     config = config.changed(release={"audit_draws": 500})
     drawn = ["count", "gram", "cross product"]
     path.write_text(json.dumps([make_finding(name) for name in drawn]))
-    with refused("audits-incomplete"):
+    with refused("audits-incomplete", "private_steered_statistics"):
         study.bundle(config, noisy, audit=path)
     path.write_text(json.dumps([make_finding(name) for name in [*drawn, "steered statistics"]]))
     study.bundle(config, noisy, audit=path)

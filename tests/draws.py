@@ -1,8 +1,8 @@
 """The step that draws, run in this process by the terms of a grid of requests."""
 
 from dpgrs.io.replicates import load_labelled
-from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.mechanisms import mechanism_of_file, mechanisms_of, request_of
+from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.mechanisms import mechanisms_of, request_of
 from dpgrs.steps.draw import draw
 from step_settings import settings_for
 
@@ -52,7 +52,7 @@ def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), replicate=1, f
 def fit_as_released(label, drawn, config):
     """Fit what a release drew by the method of a configuration; returns a LinearFit."""
     terms = {"request": request_of(label), "terms": FitTerms.of(config.regression.as_dict())}
-    return mechanism_of_file(label).fit(config.methods[0], drawn, **terms)
+    return fit_released(config.methods[0], drawn, **terms)
 
 
 def draw_all(folder, methods, *, statistics=None, variant_set="variant_set", **terms):

@@ -186,6 +186,14 @@ CASES = {
     "k-blup, worst-case, haplotypes, replace-one": chosen(**WORST, **HAPLOTYPES, **REPLACE),
     "k-blup, separate, missing, charged accuracy": chosen(**SEPARATE, **MISSING, **MEASURED),
 }
+_COVERED = {(own.method, *own.sections["privacy"].get("protection", ["full"])) for own in CASES.values()}
+# A method without a case of its own has a plain one under each of its protections.
+CASES |= {
+    f"{method}, {protection}": case(method, **{"label": LABEL, "feature": FEATURE}.get(protection, {}))
+    for method, row in METHODS.items()
+    for protection in row.protections
+    if row.may_be_released and (method, protection) not in _COVERED
+}
 
 
 class GoldenStudy(Study):

@@ -10,7 +10,8 @@ from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.sensitivity import Sensitivity, cross_sensitivity, gram_sensitivity
 from dpgrs.selection.dp_kendall import KendallRequest
 from dpgrs.statement.content import Total
-from dpgrs.verify.draw_check import BY_METHOD, Draws, Scope
+from dpgrs.statement.draws import Draws, Scope
+from dpgrs.statement.methods import METHODS
 from release_data import FIT, OUTCOMES, SITES, make_events, make_statement, make_terms
 from release_report_data import make_release
 
@@ -44,7 +45,8 @@ def make_laplace(**changed):
 def allow_laplace(patch, *statistics):
     """Let `k-blup` draw numbers with Laplace noise, too, as a method of another package might."""
     more = (Draws(name, Scope.ALL, "laplace") for name in statistics)
-    patch.setitem(BY_METHOD, "k-blup", (*BY_METHOD["k-blup"], *more))
+    row = METHODS["k-blup"]
+    patch.setitem(METHODS, "k-blup", replace(row, draws=(*row.draws, *more)))
 
 
 def chosen_content(*, terms=None, choice=None, n_chosen=N_CHOSEN, more=()):

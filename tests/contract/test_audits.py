@@ -1,4 +1,4 @@
-"""Every mechanism has joined the audits, with neighbours that attain its claim; see `Method.audits`."""
+"""Every mechanism has joined the audits, with neighbours that attain its claim; see `audit_cases`."""
 
 import ast
 import math

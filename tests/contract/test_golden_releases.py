@@ -142,7 +142,7 @@ def test_differences__of_numbers_are_those_above_the_last_digits(by, is_seen):
 
 
 def test_table__is_of_these_cases_alone():
-    assert [*read_table()] == [*CASES]
+    assert [*read_table()] == [*CASES], f"tests/{TABLE.name} must have these cases: run `make golden`"
 
 
 def test_cases__are_of_every_method_under_each_protection():

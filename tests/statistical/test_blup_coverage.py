@@ -18,7 +18,7 @@ from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.linalg.steering import steer
 from dpgrs.methods.blup import fit_blup
-from dpgrs.methods.fits import FitTerms, blup_steered, fit_released
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.methods.steered import steered_request, steering_of
@@ -198,7 +198,7 @@ class ClippedRows:
         Z = clipped((self.X - steering.centre) @ steering.matrix.T, request.row_norm)
         cross[:, : len(steering.places)] += self.Y @ Z
         noisy = NoisyStatistics(gram, cross, self.n_rows, steering=steering, **known)
-        return blup_steered(noisy, request=request, terms=stated)
+        return fit_released("blup-steered", noisy, request=request, terms=stated)
 
 
 def clipped(rows, norm):

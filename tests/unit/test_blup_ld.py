@@ -19,7 +19,7 @@ from dpgrs.methods.blup_ld import (
     shared_fit,
 )
 from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
-from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
 from dpgrs.methods.steered_mechanisms import SteeredProducts
@@ -212,7 +212,7 @@ def test_steered_products__fit_by_the_noise_that_was_drawn(rng):
     ld, request = ld_of(correlated(rng, 100, strength=0.5)), request_of()
     V = outcomes_of(rng, correlated(rng, N, strength=0.5), n_outcomes=2)[:, :D]
     terms, noisy = FitTerms(0.0, Penalty.FIXED, ld={D: ld}), NoisyStatistics(None, V, N)
-    fit = SteeredProducts().fit("blup-ld", noisy, request=request, terms=terms)
+    fit = fit_released("blup-ld", noisy, request=request, terms=terms)
     found, _ = fit_blup_ld(ld, V, N, cross_sd=ld_request(request).noise_sd["cross"])
     np.testing.assert_array_equal(fit.weights, found.weights)
 

@@ -99,7 +99,7 @@ def test_private_choices__sets_with_hardly_any_noise_are_the_highest_products(ro
     np.testing.assert_array_equal(chosen, np.sort(highest, axis=1))
     for number, own in enumerate(highest):
         terms = {"n_choices": 3, "outcome_bound": 5.0}
-        np.testing.assert_array_equal(dp_sis.choose_exactly(data, number, **terms), own)
+        np.testing.assert_array_equal(dp_sis.Sis().choose_exactly(data, number, **terms), own)
     assert {event.family for event in events} == {"subset"}
 
 

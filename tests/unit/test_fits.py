@@ -15,7 +15,6 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released
-from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.public_effects import PublicEffects
@@ -311,7 +310,9 @@ def test_fits__join_outcomes_only_where_they_say_so(method, protection, has_effe
         fits = [fit_released(method, one, request=request, terms=terms, **public) for one in (noisy, others)]
         first, second = ({name: told_of_two(one) for name, one in fit.arrays().items()} for fit in fits)
         moved.append(first != second)
-        joined.append(joins_outcomes(method, regression, protection=protection, has_effects=has_effects))
+        joined.append(
+            METHODS[method].pools_outcomes(regression, protection=protection, has_effects=has_effects)
+        )
         assert joined[-1] or not moved[-1]
     assert any(moved) == any(joined)
 

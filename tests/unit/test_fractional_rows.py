@@ -18,7 +18,7 @@ from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection.dp_kendall import TablePairs, choose_privately, pairs_of
+from dpgrs.selection.dp_kendall import Kendall, TablePairs, pairs_of
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.selection.screening_data import ScreeningData
 from dpgrs_papers.methods.row_fits import BOOSTED
@@ -29,7 +29,7 @@ from random_cohorts import random_bits
 from row_enumeration import RELATIONS, largest_distance
 
 N_PEOPLE, N_VARIANTS = 60, 4
-PRIVATE = [name for name, row in SELECTORS.items() if row.private]
+PRIVATE = [name for name, row in SELECTORS.items() if row.is_private]
 
 
 def both():
@@ -206,7 +206,7 @@ def test_choices__of_a_table_have_the_noise_of_orders():
             yield ()
 
     for one in (data, replace(data, is_table=True)):
-        choose_privately(one, 0, request=request, noise=Source(), outcome_bound=3.0)
+        Kendall().choose(one, 0, request=request, noise=Source(), outcome_bound=3.0)
     assert seen == [2.0, 3.0]
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.release.bundle import write_bundle
 from dpgrs.statement.content import PublicInput
 from dpgrs.statement.schema import REQUIRED_INPUTS
 from dpgrs.statement.words import ORIGIN_OF_ROWS
 from dpgrs.verify.bundle import verify_release
-from dpgrs.verify.draw_check import BY_METHOD, MOMENT_NORM
+from dpgrs.verify.draw_check import MOMENT_NORM
 from dpgrs.verify.entry_check import ROW_NORM, STATED
 from dpgrs.verify.input_check import (
     GIVING_ERRORS,
@@ -212,7 +212,7 @@ def with_errors(tmp_path_factory):
     return (folder / STATEMENT).read_text()
 
 
-@pytest.mark.parametrize("method", [name for name in BY_METHOD if not METHODS[name].reads_rows])
+@pytest.mark.parametrize("method", methods_that("may_be_released"))
 def test_input_problems__standard_errors_of_methods_that_give_them(with_errors, method):
     statement = json.loads(with_errors) | {"method": method}
     fit = {"ld": DIGEST} if METHODS[method].takes_ld else {}

@@ -10,7 +10,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
-from dpgrs.selection.dp_kendall import KendallRequest, choose_for_all, genotype_pairs, private_kendall
+from dpgrs.selection.dp_kendall import PAIRS, Kendall, KendallRequest, genotype_pairs, private_kendall
 from dpgrs.selection.kendall_rounds import RoundScores
 from kendall_pairs import digest_of, make_pairs, make_request, packed, study
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
@@ -138,9 +138,10 @@ def test_release__outcomes_side_by_side_have_the_draws_of_one_after_the_other(le
     bits, options = packed(X, "people")
 
     def together(noise):
-        data = SimpleNamespace(pairs=genotype_pairs(bits, np.array([*outcomes.values()]), **options))
+        pairs = genotype_pairs(bits, np.array([*outcomes.values()]), **options)
+        data = SimpleNamespace(kept={PAIRS: pairs})
         sources = [noise.of("outcomes", name).on(digest_of(X, y)) for name, y in outcomes.items()]
-        drawn = choose_for_all(data, sources, request=request, outcome_bound=None)
+        drawn = Kendall().choose_for_all(data, sources, request=request, outcome_bound=None)
         return {name: own.tolist() for name, (own, _) in zip(outcomes, drawn, strict=True)}
 
     alone, receipt = release_choices(ledger, outcomes, X=X, epsilon=0.3, n_choices=9)

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, methods_that, require_complete
 from dpgrs.preflight.checks import problems
-from dpgrs.selection.registry import SELECTORS
+from dpgrs.statement.methods import Method
 from dpgrs.study.settings import resolve
-from dpgrs.types import Exactness, Protection
+from dpgrs.types import Exactness, FittedFrom, Protection
 from refused import refused
 from study_runs import REPOSITORY
 
@@ -21,32 +20,35 @@ def found(**raw):
 
 
 def test_methods__are_those_of_the_manual():
+    """Those of dpgrs, and those that the papers' package adds, in the order of the rows."""
     manual = (REPOSITORY / "docs" / "reference" / "methods.md").read_text()
-    # Those of dpgrs, and those that the papers' package adds.
     tables = [text.partition("\n\n")[0] for text in manual.split("| method | protection | what |\n")[1:]]
-    first_cells = [line.split("|")[1] for table in tables for line in table.splitlines()]
-    named = [name for cell in first_cells for name in re.findall(r"`([\w-]+)`", cell)]
-    assert named == list(METHODS)
+    cells = [line.split("|")[1:3] for table in tables for line in table.splitlines()[1:]]
+    protections = {name: cell for names, cell in cells for name in re.findall(r"`([\w-]+)`", names)}
+    lines = {
+        name: f"| `{name}` | {', '.join(f'`{side}`' for side in METHODS[name].protections)} | ... |"
+        for name in METHODS
+    }
+    missing = [line for name, line in lines.items() if name not in protections]
+    assert not missing, f"docs/reference/methods.md must have lines, in the order of the rows: {missing}"
+    assert list(protections) == list(METHODS)
+    for name, cell in protections.items():
+        assert [*re.findall(r"full|feature|label|none", cell)] == [*METHODS[name].protections], lines[name]
+    offered = set(
+        re.findall(r"`([\w-]+)`", manual.partition("A release offers one of")[2].partition("none of")[0])
+    )
+    assert offered == set(methods_that("may_be_released")), "A release offers one of: name them all"
 
 
-@pytest.mark.parametrize("part", ["look", "audits", "steps", "mechanism"])
+@pytest.mark.parametrize("part", ["look", "words", "code"])
 def test_methods__what_a_release_needs_is_asked_for_before_it(part):
     with refused("released-method-incomplete", error=UsageError):
-        replace(METHODS["blup"], **{part: None})
+        require_complete(replace(METHODS["blup"], **{part: None}))
 
 
 def test_methods__fits_from_rows_are_for_benchmarks():
     with refused("released-method-of-rows", error=UsageError):
-        replace(METHODS["blup"], of_rows="made_up:FITTER")
-
-
-def test_release__raise_on_a_method_that_the_check_of_bundles_does_not_know(monkeypatch):
-    monkeypatch.setitem(METHODS, "other", METHODS["blup"])
-    line = "`methods` must be known to `dpgrs release verify` in a release, got other. Ask its authors"
-    raw = {"mode": "release", "methods": ["blup"]}
-    assert not any(one.startswith(line[:60]) for one in found(**raw))
-    config = resolve(raw).changed(methods=["other"])
-    assert any(one.startswith(line) for one in problems(config))
+        require_complete(replace(METHODS["blup"], fitted_from=FittedFrom.ROWS))
 
 
 def test_methods__without_protection_none_may_be_released():
@@ -93,29 +95,13 @@ def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, cha
     assert [line.startswith(told) for line in lines] == [True] * is_joined
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"fit": "made_up:fit"},
-        {"fit": None, "mechanism": "made_up:Draws"},
-        {"of_rows": "made_up:ROWS", "exactness": None},
-    ],
-)
-def test_joins_outcomes__where_nothing_is_known_of_a_fit(monkeypatch, changes):
+def test_pools_outcomes__where_a_row_does_not_say():
     regression = {"heritability": 0.5, "lambda_from": "fixed", "joint_projection": False}
     known = {"protection": "full", "has_effects": False}
-    assert not joins_outcomes("reusecov-gauss", regression, **known)
-    monkeypatch.setitem(METHODS, "reusecov-gauss", replace(METHODS["reusecov-gauss"], **changes))
-    assert joins_outcomes("reusecov-gauss", regression, **known)
-
-
-@pytest.mark.parametrize("name", ["private", "asked"])
-def test_joins_outcomes__where_nothing_is_known_of_a_choice(monkeypatch, name):
-    regression = {"heritability": None, "lambda_from": "fixed", "joint_projection": False}
-    known = {"protection": "full", "has_effects": False}
-    assert not joins_outcomes("k-blup", regression, **known)
-    monkeypatch.setitem(SELECTORS, "kendall", replace(SELECTORS["kendall"], **{name: "made_up:choose"}))
-    assert joins_outcomes("k-blup", regression, **known)
+    row = METHODS["reusecov-gauss"]
+    assert not row.pools_outcomes(regression, **known)
+    facts = {name: getattr(row, name) for name in ("label", "look", "code", "fitted_from", "words", "reads")}
+    assert Method(**facts, exactness=Exactness.EXACT).pools_outcomes(regression, **known)
 
 
 @pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])

@@ -13,7 +13,7 @@ from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.public_ld import PublicLd, public_ld
 from dpgrs.linalg.steering import SteerableRows
-from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.requests import PrivacyRequest
@@ -97,7 +97,7 @@ def r2_of_runs(method, request, population, *, n_runs):
         Y += stream.standard_normal(Y.shape) * np.sqrt(1 - HERITABILITY)
         ld = ld_of(panel, frequency, request)
         noisy = drawn(method, request, X, Y, frequency, ld, BenchmarkNoise(1, "test", repeat))
-        fit = mechanism_of(method).fit(method, noisy, request=request, terms=replace(TERMS, ld={D: ld}))
+        fit = fit_released(method, noisy, request=request, terms=replace(TERMS, ld={D: ld}))
         missed = fit.weights - effects
         shift = (fit.weights @ (fit.means + 0.5 - frequency)) ** 2
         accuracies.append(HERITABILITY - ((missed @ S) * missed).sum(axis=1) - shift)

@@ -21,7 +21,7 @@ from dpgrs.methods.planning import (
     expected_ridge,
     neutral_frequencies,
 )
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import is_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
@@ -220,7 +220,7 @@ def test_expected_fit__r2_sd_is_that_of_draws(monkeypatch):
 
 def test_is_ridge__needs_a_stated_lambda_and_no_projection():
     fits = [("reusecov-gauss", "fixed"), ("reusecov-gauss", "evidence"), ("reusecov-ellipsoid", "fixed")]
-    assert [METHODS[method].is_ridge(rule) for method, rule in fits] == [True, False, False]
+    assert [is_ridge(method, rule) for method, rule in fits] == [True, False, False]
 
 
 @pytest.mark.parametrize("method", ["reusecov-gauss", "blup"])

@@ -33,7 +33,6 @@ FIT_OF_SUMS = (SHOWN, CENTRED, CUT_OFF)
         ("reusecov-gauss", "adassp", False, [COUNT, *FIT_OF_SUMS, "lambda from the spread"]),
         ("reusecov-gauss", "evidence", True, [COUNT, *RESCALED, *FIT_OF_SUMS, "marginal likelihood"]),
         ("reusecov-ellipsoid", "fixed", False, [COUNT, "ellipsoid", *FIT_OF_SUMS, "with lambda 0.7"]),
-        ("naive", "fixed", False, [COUNT, "fitted by itself", *FIT_OF_SUMS, "with lambda 0.7 per row"]),
         ("adassp", "fixed", True, [COUNT, *RESCALED, *FIT_OF_SUMS, "is lowered by", "less that eigen"]),
         ("blup", "fixed", False, [COUNT, *BLUP]),
         ("blup-shared", "fixed", False, [COUNT, *BLUP, "share factors"]),

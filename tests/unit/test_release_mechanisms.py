@@ -13,7 +13,8 @@ from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.json_files import write_json
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
-from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
+from dpgrs.methods.fits import fit_released
+from dpgrs.methods.mechanisms import audited_functions, mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
@@ -117,7 +118,7 @@ def test_release__reads_all_files_before_it_is_charged(study, monkeypatch, metho
 
 def test_release__audits_of_other_mechanisms_are_refused_before_a_charge(study, monkeypatch):
     config, path = study.settings("adassp"), study.root / "audit.json"
-    names = ["private_count", *METHODS["adassp"].all_audited]
+    names = ["private_count", *audited_functions("adassp")]
     findings = [{"mechanism": name, "is_within_claim": True} for name in names]
     before = study.ledger(config).path.read_bytes()
     monkeypatch.setattr("step_studies.draw", partial(draw, audit=path))
@@ -376,7 +377,7 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
         pure = mechanism.pure_budget(request) if kind == "outcomes" else ()
         assert [getattr(event, "mu", None) or event.epsilon for event, _ in listed] == [*pure, *shares]
     drawn_by = {audited_name(event.statistic) for listed in parts.values() for event, _ in listed}
-    assert drawn_by - {"private_count"} <= set(METHODS[method].all_audited)
+    assert drawn_by - {"private_count"} <= set(audited_functions(method))
 
 
 @pytest.mark.parametrize(("method", "drawn_for"), [("s-blup", "k-blup"), ("k-blup", "s-blup")])
@@ -386,4 +387,4 @@ def test_fit__choices_of_another_selector_are_refused(method, drawn_for):
     request = screened_request(request, ScreeningTerms(n_choices=1, selector=selector))
     message = f"must be by {wanted} for `methods: {method}`, got {selector}"
     with pytest.raises(DpgrsError, match=message):
-        mechanism_of(method).fit(method, None, request=request, terms=None)
+        fit_released(method, None, request=request, terms=None)

@@ -30,7 +30,7 @@ SCREENED = methods_that("is_screened")
 
 SIZES = (5, 8)
 KENDALL = [name for name in SCREENED if name.startswith("k-")]
-DRAWN = [name for name, row in SELECTORS.items() if row.private]
+DRAWN = [name for name, row in SELECTORS.items() if row.is_private]
 VOTES = ("two-stage", "sublasso")
 FAMILIES = {"kendall": "choice", "sis": "subset"}
 PRIVATE = [name for name in SCREENED if not METHODS[name].is_non_private]

@@ -15,7 +15,7 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_ld import blup_ld, fit_blup_ld, ld_request
-from dpgrs.methods.fits import FitTerms, blup_steered
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.methods.steered import private_steered_statistics, steered_request
 from dpgrs.privacy.audit.parts import Silence
@@ -229,7 +229,7 @@ def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, herita
         return replace(found, origin=origin)
 
     noisy = drawn(exact_gram(bits, is_clipped=is_clipped), request)
-    errors = blup_steered(noisy, request=request, terms=fit_terms).standard_errors
+    errors = fit_released("blup-steered", noisy, request=request, terms=fit_terms).standard_errors
     if has_errors:
         assert errors.shape == (2, D)
         assert (errors > 0).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.methods.blup_ld import ld_request
-from dpgrs.methods.fits import FitTerms, blup_steered
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.steered import private_steered_statistics, steered_request
 from dpgrs.methods.steered_mechanisms import SteeredProducts, SteeredStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
@@ -144,9 +144,11 @@ def test_fit__is_by_the_terms_of_the_draw(exact):
     known = exact(mechanism, request) | PUBLIC
     drawn = mechanism.draw(**known, request=request, noise=BenchmarkNoise(1))
     wanted, other = (
-        blup_steered(drawn, request=steered_request(request), terms=replace(terms, heritability=h2))
+        fit_released(
+            "blup-steered", drawn, request=steered_request(request), terms=replace(terms, heritability=h2)
+        )
         for h2 in (0.5, 0.1)
     )
-    found = mechanism.fit("blup-steered", drawn, request=request, terms=terms)
+    found = fit_released("blup-steered", drawn, request=request, terms=terms)
     np.testing.assert_array_equal(found.weights, wanted.weights)
     assert not np.array_equal(found.weights, other.weights)

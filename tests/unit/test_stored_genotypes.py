@@ -11,7 +11,7 @@ from dpgrs.io.variant_set_parts import held_parts, people_parts
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.digests import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection import dp_kendall, greedy_kendall
+from dpgrs.selection import dp_kendall
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, pairs_of
 from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs_papers.selection import dp_sis
@@ -107,7 +107,7 @@ def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, r
     )
     assert np.array_equal(scores.values, study_scores(data, 2).values)
     for number in range(len(NAMES)):
-        for choose in (greedy_kendall.choose_exactly, dp_sis.choose_exactly):
+        for choose in (dp_kendall.Kendall().choose_exactly, dp_sis.Sis().choose_exactly):
             own = choose(data, number, n_choices=4, outcome_bound=2)
             assert np.array_equal(choose(other, number, n_choices=4, outcome_bound=2), own)
     assert not isinstance(other.genotypes, np.ndarray)

@@ -25,13 +25,12 @@ ALLOWED = {
     "fetching": set(),
     "config": {"methods"},
     "privacy": set(),
-    # Rows of other packages, by their place in the registry.
-    "statement": {"methods"},
+    "statement": set(),
     "simulation": {"genotypes", "io"},
     "scoring": {"genotypes", "io", "linalg"},
     "linalg": {"genotypes"},
     "selection": {"genotypes", "privacy", "linalg"},
-    "methods": {"genotypes", "privacy", "linalg", "selection"},
+    "methods": {"genotypes", "privacy", "linalg", "selection", "statement"},
     "evaluation": {"genotypes", "privacy", "linalg", "methods"},
     "reporting": {"io", "privacy", "statement", "selection", "methods", "evaluation"},
     "study": {
@@ -42,7 +41,7 @@ ALLOWED = {
     "verify": {"genotypes", "io", "statement"},
     "release": {"genotypes", "io", "privacy", "statement", "verify", "linalg", "methods", "study"},
     "preflight": {
-        *("io", "privacy", "scoring", "selection", "methods", "config", "study", "release", "statement"),
+        *("io", "privacy", "statement", "scoring", "selection", "methods", "config", "study", "release"),
         "verify",
     },
     "planning": {
@@ -56,9 +55,9 @@ ALLOWED["api"] = {"io", "privacy", "methods", "config", "study", "planning"}
 MOST_AT_ROOT = 8
 # What the check of a bundle runs beside its own room and statements, and the lines of all.
 OUTSIDE_OF_VERIFY = {"errors.py", "fit_keys.py", "plugins.py", "types.py"}
-MOST_TO_TRUST = 5500
+MOST_TO_TRUST = 5660
 # Lines of the package that a step runs beside the rows of registries; the aims are 12,000 and 9,000.
-MOST_OF_STEP = {"draw": 21_700, "fit_weights": 13_700}
+MOST_OF_STEP = {"draw": 20_100, "fit_weights": 12_750}
 # Rooms of which such a step runs nothing: readers of genotype files, pages, checks, simulation.
 APART_FROM_STEPS = (
     "io/vcf/",
@@ -180,11 +179,10 @@ def reached_files(path, *, but):
 def test_verify__what_checks_a_bundle_trusts_nothing_that_makes_one():
     """All that a stranger has to read: the room, statements, the numbers of the accounting, and the root.
 
-    The readers of public people are loaded with `--reference` only, and the rows of methods only for a method
-    that is none of this package's releases.
+    The readers of public people are loaded with `--reference` only.
     """
-    seams = {PACKAGE / "verify" / "reference_check.py", PACKAGE / "methods" / "registry.py"}
-    reached = reached_files(PACKAGE / "verify" / "bundle.py", but=seams)
+    seam = PACKAGE / "verify" / "reference_check.py"
+    reached = reached_files(PACKAGE / "verify" / "bundle.py", but={seam})
     others = {name_of(file) for file in reached if not name_of(file).startswith(("verify/", "statement/"))}
     assert others == OUTSIDE_OF_VERIFY
     assert sum(len(file.read_text().splitlines()) for file in reached) <= MOST_TO_TRUST

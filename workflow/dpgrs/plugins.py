@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoints, entry_points
 
 
 def points(
-    kind: str,  # methods, selectors, draws, settings or commands
+    kind: str,  # methods, selectors, settings or commands
 ) -> EntryPoints:
     """Return the entry points of one kind."""
     return _all_points().select(group=f"dpgrs.{kind}")

@@ -147,3 +147,16 @@ class Penalty(StrEnum):
     FIXED = "fixed"  # `regression.lambda`
     ADASSP = "adassp"  # the spread of the noise of X'X (Wang 2018), its smallest eigenvalue taken as 0
     EVIDENCE = "evidence"  # the marginal likelihood of the released statistics
+
+
+class FittedFrom(StrEnum):
+    """What a method is fitted from: which sums, of which rows."""
+
+    EXACT_SUMS = "exact sums"  # X'X and X'Y of all variants, without noise
+    SHARED_SUMS = "shared sums"  # ReuseCov's noisy ones, which all such methods share
+    OWN_SUMS = "own sums"  # noisy ones that are drawn for the method
+    STEERED = "steered"  # X'X, and X'Y of steered rows
+    PRODUCTS = "products"  # only X'Y of steered rows, beside public linkage disequilibrium
+    GENOME = "genome"  # sums along a public map of the genome
+    CHOSEN = "chosen"  # X'X and X'y of the variants that are chosen for each outcome
+    ROWS = "rows"  # rows of people; only in benchmarks

@@ -3,37 +3,28 @@
 from dpgrs.selection.registry import Selector
 
 SIS = Selector(
-    way="by the products of variant and outcome (DP-SIS)",
-    private="dpgrs_papers.selection.dp_sis:choose_privately",
-    exact="dpgrs_papers.selection.dp_sis:choose_exactly",
-    asked="dpgrs_papers.selection.dp_sis:make_request",
-    audits="dpgrs_papers.selection.audits.sis:sis_cases",
-    paper="dpgrs_papers.selection.dp_sis:choose_as_paper",
+    description="by the products of variant and outcome (DP-SIS)",
+    code="dpgrs_papers.selection.dp_sis:Sis",
     paper_key="screening.scaling",
     streams=("private", "exact"),
     audited=("private_sis", "private_choices"),
 )
 TWO_STAGE = Selector(
-    way="by the votes of groups, each with a Lasso of its own (two-stage)",
-    private="dpgrs_papers.selection.votes:choose_privately",
-    exact="dpgrs_papers.selection.votes:two_stage_exactly",
-    asked="dpgrs_papers.selection.votes:asked_of_two_stage",
+    description="by the votes of groups, each with a Lasso of its own (two-stage)",
+    code="dpgrs_papers.selection.votes:TwoStage",
     fits_groups=True,
-    audits="dpgrs_papers.selection.audits.votes:votes_cases",
     counts_units=True,
 )
 SUBLASSO = Selector(
-    way="by the votes of small groups, each with a Lasso of its own (SubLasso)",
-    private="dpgrs_papers.selection.votes:choose_privately",
-    exact="dpgrs_papers.selection.votes:sublasso_exactly",
-    asked="dpgrs_papers.selection.votes:asked_of_sublasso",
+    description="by the votes of small groups, each with a Lasso of its own (SubLasso)",
+    code="dpgrs_papers.selection.votes:SubLasso",
+    takes_tables=True,
     fits_groups=True,
-    of_table="dpgrs_papers.selection.votes:sublasso_of_table",
-    audits="dpgrs_papers.selection.audits.votes:votes_cases",
     counts_units=True,
 )
 LASSO = Selector(
-    way="by one Lasso on all people, without privacy",
-    exact="dpgrs_papers.selection.lasso:choose_exactly",
+    description="by one Lasso on all people, without privacy",
+    code="dpgrs_papers.selection.lasso:LassoOfAll",
+    is_private=False,
     fits_rows=True,
 )

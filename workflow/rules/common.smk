@@ -46,7 +46,12 @@ from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
 from dpgrs.study.method_choice import outcome_counts_ahead, scales_by_panel
 from dpgrs.methods.covariate_mechanism import CovariateRegression
-from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
+from dpgrs.methods.mechanisms import (
+    audited_functions,
+    mechanism_named,
+    mechanisms_of,
+    takes_sums,
+)
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.variant_terms import (
     gives_truncated_ld,

@@ -30,7 +30,7 @@ AUDITED = [
     *(["private_case_counts"] if COUNTS_CASES else []),
     *(["private_genome_moments"] if SETTINGS.privacy.ld_share is not None else []),
     *(["private_covariate_regression"] if ADJUSTS else []),
-    *METHODS[SETTINGS.methods[0]].all_audited,
+    *audited_functions(SETTINGS.methods[0]),
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
 

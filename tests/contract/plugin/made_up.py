@@ -5,16 +5,14 @@ import numpy as np
 from dpgrs.linalg.coding import CROSS_STEP
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import cross_product
-from dpgrs.methods.registry import SUMS, Method
+from dpgrs.methods.audits.sums import reusecov_cases
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.privacy.sensitivity import Sensitivity, cross_sensitivity
+from dpgrs.selection.chooser import Chooser
 from dpgrs.selection.dp_kendall import KendallRequest
-from dpgrs.selection.registry import Selector
-from dpgrs.types import Exactness
-
-STEPS = ("Ridge regression with twice the lambda.",)
 
 
 class MadeUpStatistics(OwnStatistics):
@@ -22,20 +20,17 @@ class MadeUpStatistics(OwnStatistics):
 
     name = "made-up-statistics"
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+
+class MadeUp(Fitter):
+    """Ridge regression with twice the penalty."""
+
+    mechanism = MadeUpStatistics
+
+    def audit_cases(self):
+        return reusecov_cases()
+
+    def fit(self, drawn, *, request, terms, outcomes=None):
         return fit_reusecov(drawn, penalty=2 * terms.penalty).in_half_coding(drawn.origin)
-
-
-METHOD = Method(
-    label="Made-up",
-    look=("#114477", "v"),
-    exactness=Exactness.EXACT,
-    mechanism="made_up:MadeUpStatistics",
-    reads=("lambda",),
-    takes_covariates=True,
-    audited=(*SUMS, "private_statistics"),
-    steps="made_up:STEPS",
-)
 
 
 def private_made_up_scores(scores, claim, *, step, request, noise):
@@ -62,23 +57,24 @@ def scores_of(data, number, outcome_bound):
     return np.abs(cross_product(data.in_memory.genotypes, y, **terms)[0, :-1])
 
 
-def choose_privately(data, number, *, request, noise, outcome_bound):
-    """Choose for one outcome of a study, by its number."""
-    scores = scores_of(data, number, outcome_bound)
-    terms = {"neighbours": request.neighbours, "unit": request.unit}
-    value = cross_sensitivity(1, 1, rows=data.rows, outcome_bound=outcome_bound, **terms).value
-    claim = Sensitivity(value, "linf", *terms.values(), "cross_product/1")
-    return private_made_up_scores(scores, claim, step=CROSS_STEP, request=request, noise=noise)
+class ByProducts(Chooser):
+    """Choices by products."""
 
+    def request(self, screened, **own):
+        return KendallRequest(delta=0.0, **own, **screened.relation)
 
-def choose_exactly(data, number, *, n_choices, outcome_bound):
-    """Choose without noise."""
-    return np.argsort(-scores_of(data, number, outcome_bound), kind="stable")[:n_choices]
+    def choose(self, data, number, *, request, noise, outcome_bound):
+        scores = scores_of(data, number, outcome_bound)
+        terms = {"neighbours": request.neighbours, "unit": request.unit}
+        value = cross_sensitivity(1, 1, rows=data.rows, outcome_bound=outcome_bound, **terms).value
+        claim = Sensitivity(value, "linf", *terms.values(), "cross_product/1")
+        return private_made_up_scores(scores, claim, step=CROSS_STEP, request=request, noise=noise)
 
+    def choose_exactly(self, data, number, *, n_choices, outcome_bound):
+        return np.argsort(-scores_of(data, number, outcome_bound), kind="stable")[:n_choices]
 
-def asked(screened, **own):
-    """Return what is asked for one outcome of a study."""
-    return KendallRequest(delta=0.0, **own, **screened.relation)
+    def audit_cases(self):
+        return cases()
 
 
 def cases():
@@ -98,24 +94,3 @@ def cases():
             score=lambda chosen: 2 * chosen[0] - 1,
         )
     ]
-
-
-SELECTOR = Selector(
-    way="by products that somebody made up",
-    private="made_up:choose_privately",
-    exact="made_up:choose_exactly",
-    asked="made_up:asked",
-    audits="made_up:cases",
-    audited=("private_made_up_scores",),
-)
-CHOSEN = Method(
-    label="Made-up + BLUP",
-    look=("#774411", "<"),
-    exactness=Exactness.EXACT,
-    selector="made-up",
-    mechanism="row_mechanisms.ChosenFits",
-    audits="audits.chosen.chosen_cases",
-    reads=("heritability",),
-    audited=(*SUMS, "private_chosen_statistics"),
-    steps="dpgrs.statement.fit_steps:CHOSEN_BLUP",
-)

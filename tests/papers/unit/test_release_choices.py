@@ -14,10 +14,12 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.methods.separate_statistics import SeparateStatistics
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.statement import fit_steps
+from dpgrs.statement.draws import KENDALL, SEPARATE
 from dpgrs.types import Exactness
 from dpgrs.verify import entry_check
-from dpgrs.verify.draw_check import BY_METHOD, KENDALL, SEPARATE
-from dpgrs_papers.methods.naive import SeparateFits
+from dpgrs_papers.methods.benchmark_mechanisms import Naive
+from dpgrs_papers.methods.naive import SeparateFits, fit_separately
 from ledger_requests import new_ledger
 from refused import refused
 from step_studies import NAMES, Study
@@ -71,12 +73,13 @@ class ChoosesFirst(SeparateFits):
             parts["outcomes", name] += (one,)
         return parts
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
-        fit = super().fit(method, replace(drawn, origin=None), request=request, terms=terms)
-        weights = np.zeros_like(fit.weights)
-        held = np.take_along_axis(fit.weights, drawn.origin, axis=1)
-        np.put_along_axis(weights, drawn.origin, held, axis=1)
-        return replace(fit, weights=weights, chosen=drawn.origin)
+
+def fit_of_chosen(self, drawn, *, request, terms, outcomes=None):
+    fit = fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=None)
+    weights = np.zeros_like(fit.weights)
+    held = np.take_along_axis(fit.weights, drawn.origin, axis=1)
+    np.put_along_axis(weights, drawn.origin, held, axis=1)
+    return replace(fit, weights=weights, chosen=drawn.origin)
 
 
 @pytest.fixture
@@ -86,8 +89,9 @@ def study(tmp_path, monkeypatch):
     def make(*epsilons):
         known = mechanisms.all_mechanisms() | {SeparateFits.name: ChoosesFirst(*epsilons)}
         monkeypatch.setattr(mechanisms, "all_mechanisms", lambda: known)
-        monkeypatch.setitem(BY_METHOD, "naive", (KENDALL, *SEPARATE))
-        monkeypatch.setitem(METHODS, "naive", replace(METHODS["naive"], exactness=Exactness.EXACT))
+        facts = {"exactness": Exactness.EXACT, "words": fit_steps.RIDGE, "draws": (KENDALL, *SEPARATE)}
+        monkeypatch.setitem(METHODS, "naive", replace(METHODS["naive"], **facts))
+        monkeypatch.setattr(Naive, "fit", fit_of_chosen)
         # Its sums are of all variants: no method of a release chooses and still sums up all.
         monkeypatch.setattr(entry_check, "_size_problems", lambda *_, **__: [])
         made = Study(tmp_path, monkeypatch)

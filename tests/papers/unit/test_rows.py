@@ -4,15 +4,13 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.registry import METHODS, fitter_of
 from dpgrs.plugins import points
 from dpgrs.selection.registry import SELECTORS
-from dpgrs.verify.draw_check import BY_METHOD
 
 ADDED = {
     kind: [one for one in points(kind) if one.module.startswith("dpgrs_papers")]
-    for kind in (*("methods", "selectors", "draws", "commands"),)
+    for kind in (*("methods", "selectors", "commands"),)
 }
 REGRESSION = {"heritability": None, "lambda_from": "evidence", "joint_projection": True}
 
@@ -26,15 +24,13 @@ def test_points__are_found_once_and_in_the_order_of_the_file():
 
 def test_methods__none_may_be_released():
     assert not any(METHODS[one.name].may_be_released for one in ADDED["methods"])
-    assert ADDED["draws"] == []
-    assert not {one.name for one in ADDED["methods"]} & BY_METHOD.keys()
 
 
 @pytest.mark.parametrize("point", ADDED["methods"], ids=lambda point: point.name)
 def test_methods__what_a_row_names_is_there(point):
     row = METHODS[point.name]
-    for place in (row.mechanism, row.mechanism_of_benchmark, row.of_rows, row.audits, row.steps):
-        assert place is None or named(place)
+    assert (row.code is None) == row.is_non_private
+    assert row.code is None or fitter_of(point.name).mechanism
     assert row.selector is None or row.selector in SELECTORS
     known = {"protection": "full", "has_effects": True}
-    assert not joins_outcomes(point.name, REGRESSION, **known)
+    assert not row.pools_outcomes(REGRESSION, **known)

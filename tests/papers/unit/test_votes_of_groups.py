@@ -8,7 +8,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs_papers.selection import sublasso, votes
+from dpgrs_papers.selection import sublasso
 from dpgrs_papers.selection.lasso import STANDARD, LassoTerms
 from dpgrs_papers.selection.sublasso import (
     VotesRequest,
@@ -18,6 +18,7 @@ from dpgrs_papers.selection.sublasso import (
     group_votes,
     private_sublasso,
 )
+from dpgrs_papers.selection.votes import TwoStage
 from dpgrs_papers.types import LassoScaling
 from refused import refused
 from screening_cohorts import voting_cohort
@@ -160,7 +161,7 @@ def test_two_stage__asks_for_what_the_study_does(fits, rows, unit, rows_per_unit
     assert ask(rows, unit).rows_per_unit == rows_per_unit
     options = {"noise": BenchmarkNoise(1), "outcome_bound": 3.0}
     relation = {"neighbours": "replace-one", "protection": protection, "count_epsilon": 0.0}
-    private = votes.choose_privately
+    private = TwoStage().choose
     chosen, event = private(data, 1, request=ask(rows, unit, **relation), **options)
     assert (len(chosen), event.n_choices, event.epsilon) == (2, 2, 0.5)
     assert (event.sensitivity.neighbours, event.sensitivity.unit) == ("replace-one", unit)
@@ -178,7 +179,7 @@ def test_two_stage__asks_for_what_the_study_does(fits, rows, unit, rows_per_unit
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
 def test_two_stage__without_noise_has_groups_of_people(fits, rows):
     data = voting_cohort(rows)
-    chosen = votes.two_stage_exactly(data, 1, n_choices=2, outcome_bound=3.0)
+    chosen = TwoStage().choose_exactly(data, 1, n_choices=2, outcome_bound=3.0)
     assert len(chosen) == 2
     n_rows, per_person = data.is_training.sum(), {"haplotypes": 2, "people": 1}[rows]
     assert len(fits) == int(np.sqrt(n_rows))
@@ -189,9 +190,9 @@ def test_two_stage__without_noise_has_groups_of_people(fits, rows):
 
 def test_two_stage__without_noise_has_the_groups_of_its_private_twin(fits):
     data, terms = voting_cohort("people"), {"outcome_bound": 3.0}
-    votes.two_stage_exactly(data, 1, n_choices=2, **terms)
+    TwoStage().choose_exactly(data, 1, n_choices=2, **terms)
     request = ask("people", "person", neighbours="replace-one", count_epsilon=0.0)
-    votes.choose_privately(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
+    TwoStage().choose(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
     outcomes = [own.tolist() for _, own in fits]
     half = len(outcomes) // 2
     assert outcomes[:half] == outcomes[half:]
@@ -201,7 +202,7 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
     """Lowered by a margin that is more than all people at a small budget."""
     data, request = voting_cohort("people"), ask("people", "person", count_epsilon=0.01)
     options = {"request": request, "noise": BenchmarkNoise(1), "outcome_bound": 3.0}
-    _, count, choice = votes.choose_privately(data, 0, **options)
+    _, count, choice = TwoStage().choose(data, 0, **options)
     assert len(fits) == 1
     assert (count.epsilon, count.sensitivity.value, count.statistic) == (0.01, 1.0, "count of units")
     assert (choice.epsilon, choice.sensitivity.value) == (0.5, 1.0)
@@ -210,7 +211,7 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
 def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
     options = {"request": ask("people", "person", count_epsilon=0.0), "noise": BenchmarkNoise(1)}
     with refused("share-not-positive", error=UsageError):
-        votes.choose_privately(voting_cohort("people"), 0, outcome_bound=3.0, **options)
+        TwoStage().choose(voting_cohort("people"), 0, outcome_bound=3.0, **options)
     assert fits == []
 
 

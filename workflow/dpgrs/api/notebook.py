@@ -21,7 +21,7 @@ from dpgrs.api.terms import (
     settings_of,
 )
 from dpgrs.errors import UsageError, must
-from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import fitted_from
 from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import plan_study
@@ -354,7 +354,7 @@ def _fitted(
     """Return the ArrayFit of a noisy result, in the units of alleles and outcomes."""
     fit_terms = FitTerms.of(draw.settings.regression.as_dict() if regression is None else regression)
     fit_options = {"request": draw.request, "terms": fit_terms, "outcomes": draw.public_outcomes}
-    fit, scale = draw.mechanism.fit(method, noisy, **fit_options), units.scale[:, np.newaxis]
+    fit, scale = fit_released(method, noisy, **fit_options), units.scale[:, np.newaxis]
     # `half` coding: an allele less 1/2, or two of them less 1.
     without = np.full(draw.request.n_variants, -LARGEST_CALL[Rows(draw.request.rows)] / 2)
     errors = fit.standard_errors

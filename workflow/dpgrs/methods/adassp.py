@@ -6,24 +6,31 @@ References
 """
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.coding import GRAM_STEP
-from dpgrs.methods.registry import LARGEST_FACTORED
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.statement.methods import LARGEST_FACTORED
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.fits import FitTerms
     from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
 
 # The grid of the eigenvalue is at most 2^-11 of the squared norm of a row wide.
@@ -265,3 +272,71 @@ def fit_adassp(statistics: AdasspStatistics) -> "LinearFit":
     """
     fit = fit_reusecov(statistics, penalty=statistics.penalty / statistics.n)
     return fit.in_half_coding(statistics.origin)
+
+
+class Adassp(OwnStatistics):
+    """The same and the smallest eigenvalue of X'X, from which AdaSSP takes its penalty."""
+
+    name = "adassp-statistics"
+    audited = (*OwnStatistics.audited[:2], "private_smallest_eigenvalue", "private_adassp")
+    draws = MappingProxyType(
+        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross", "cases")}
+    )
+
+    def terms(self, request: PrivacyRequest) -> PrivacyRequest:
+        return adassp_request(request)
+
+    def draw(
+        self,
+        gram: np.ndarray,
+        cross: np.ndarray,
+        n_rows: int,
+        *,
+        origin: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+        **options: Any,
+    ) -> Any:
+        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
+
+    def draw_genotypes(
+        self, gram: np.ndarray | None, n_rows: int, *, request: PrivacyRequest, noise: "NoiseSource"
+    ) -> None:
+        super().draw_genotypes(gram, n_rows, request=request, noise=noise)
+        private_smallest_eigenvalue(gram, request=self.terms(request), noise=noise.of("genotypes"))
+
+    def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
+        return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}
+
+    def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+        # The penalty follows from the scales of the noise.
+        label_fields = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
+        eigenvalue = float(arrays["smallest_eigenvalue"])
+        return AdasspStatistics(**arrays | label_fields | {"smallest_eigenvalue": eigenvalue})
+
+    def outputs(
+        self, drawn: Any, names: Sequence[str], request: PrivacyRequest
+    ) -> dict[tuple[str, ...], tuple]:
+        by_part = super().outputs(drawn, names, request)
+        by_part["genotypes",] += (drawn.smallest_eigenvalue,)
+        return by_part
+
+
+class AdasspFit(Fitter):
+    """Ridge regression with the penalty that the noise of X'X asks for."""
+
+    mechanism = Adassp
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs.methods.audits.adassp import adassp_cases
+
+        return adassp_cases()
+
+    def fit(
+        self,
+        drawn: AdasspStatistics,
+        *,
+        request: PrivacyRequest,
+        terms: "FitTerms",
+        outcomes: np.ndarray | None = None,
+    ) -> "LinearFit":
+        return fit_adassp(drawn)

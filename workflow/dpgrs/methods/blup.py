@@ -75,7 +75,7 @@ def fit_blup(
     with a stated heritability, and without public effects. An h2 estimated through the noise of the Gram
     matrix is not good enough. A stated one must be about right: where the truth is 0.8, stating 0.5 makes
     95 % intervals cover 88 %. Nor do they hold where rows were clipped and little but that is left of the
-    variance of effects: `dpgrs.methods.fits` withholds them there.
+    variance of effects: `dpgrs.methods.sum_fits` withholds them there.
 
     Parameters
     ----------

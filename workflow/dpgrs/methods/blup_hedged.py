@@ -28,12 +28,13 @@ from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_ld import OverMismatches
 from dpgrs.methods.blup_shared import fit_blup_shared
-from dpgrs.methods.fits import FitTerms, by_model
+from dpgrs.methods.sum_fits import SharedFitter, by_model
 from dpgrs.public_random import generator
 
 if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.fits import FitTerms
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.reusecov import NoisyStatistics
 
@@ -209,8 +210,14 @@ def judged_beside(
     return of_own, between
 
 
-def blup_hedged(
-    noisy: "NoisyStatistics", *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
-) -> "LinearFit":
-    """Fit all outcomes; parameters as in `dpgrs.methods.fits.fit_released`."""
-    return by_model(fit_blup_hedged, noisy, request, terms, ld=terms.ld[request.n_variants])
+class BlupHedged(SharedFitter):
+    """The average of BLUP from a noisy and from a public Gram matrix."""
+
+    def fit_noisy(
+        self,
+        noisy: "NoisyStatistics",
+        request: "PrivacyRequest",
+        terms: "FitTerms",
+        outcomes: np.ndarray | None,
+    ) -> "LinearFit":
+        return by_model(fit_blup_hedged, noisy, request, terms, ld=terms.ld[request.n_variants])

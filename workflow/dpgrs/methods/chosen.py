@@ -23,7 +23,7 @@ from dpgrs.methods.reusecov import (
 )
 from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
 from dpgrs.privacy.noise.base import NoiseSource
-from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.selection.registry import SELECTORS, chooser_of
 from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.types import Coding
 
@@ -80,16 +80,17 @@ def private_choices(
     UsageError
         If there are fewer variants than choices.
     """
-    options = {"request": request, "outcome_bound": outcome_bound}
-    row = SELECTORS[selector]
-    choose = named(row.paper if is_papers else row.private)
-    if "private" not in row.streams:
+    chooser, options = chooser_of(selector), {"request": request, "outcome_bound": outcome_bound}
+    if "private" not in SELECTORS[selector].streams:
         data = data.in_memory
     sources = [data.source(noise, name, number) for number, name in enumerate(outcome_names)]
-    if row.private_of_all is not None and not is_papers:
-        draws = named(row.private_of_all)(data, sources, **options)
+    if is_papers:
+        draws = [
+            chooser.choose_as_paper(data, number, noise=source, **options)
+            for number, source in enumerate(sources)
+        ]
     else:
-        draws = [choose(data, number, noise=source, **options) for number, source in enumerate(sources)]
+        draws = chooser.choose_for_all(data, sources, **options)
     return np.array([chosen for chosen, *_ in draws]), tuple(
         event for _, *events in draws for event in events
     )
@@ -220,8 +221,5 @@ def exact_choices(
 
     The result is (n_outcomes, n_choices) int64.
     """
-    choose, options = (
-        named(SELECTORS[selector].exact),
-        {"n_choices": n_choices, "outcome_bound": outcome_bound},
-    )
-    return np.array([choose(data, number, **options) for number in range(len(data.Y))])
+    chooser, options = chooser_of(selector), {"n_choices": n_choices, "outcome_bound": outcome_bound}
+    return np.array([chooser.choose_exactly(data, number, **options) for number in range(len(data.Y))])

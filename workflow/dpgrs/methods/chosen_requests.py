@@ -12,7 +12,7 @@ from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.separate_statistics import SeparateRequest
-from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.selection.registry import SELECTORS, chooser_of
 from dpgrs.types import Coding, Composition, Rows, Selection
 
 # Shares are rounded down slightly, so that their sum never exceeds the budget.
@@ -92,7 +92,7 @@ class ScreenedRequest(PrivacyRequest):
         """The request of one outcome's choice, such as a KendallRequest: all of a budget have equal parts."""
         screening = self.screening
         options = {"n_choices": screening.n_choices, "epsilon": self.epsilon_of_one(screening.share)}
-        return named(SELECTORS[screening.selector].asked)(self, **options, protection=self.protection)
+        return chooser_of(screening.selector).request(self, **options, protection=self.protection)
 
     def epsilon_of_one(self, share: float) -> float:
         """Return the epsilon of one outcome within a share of epsilon."""

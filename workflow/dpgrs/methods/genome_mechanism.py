@@ -20,6 +20,7 @@ from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.genome_cohort_ld import with_cohort_ld
 from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, genome_entries, variant_weights
 from dpgrs.methods.genome_moments import joint_moment_norm, private_genome_moments
@@ -45,6 +46,7 @@ from dpgrs.methods.sum_mechanisms import SharedStatistics
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
 
@@ -54,6 +56,7 @@ class GenomeStatistics(SharedStatistics):
 
     name = "genome-statistics"
     takes = ("ld", "chromosomes")
+    audited = ("private_genome_sums",)
     draws = MappingProxyType({"genotypes": ("count", "moments"), "outcomes": ("observed", "cross")})
 
     def request(self, terms: dict[str, Any]) -> GenomeRequest:
@@ -229,14 +232,19 @@ class GenomeStatistics(SharedStatistics):
             by_part["outcomes", *names[group]] = (drawn.n, *counts, drawn.cross[group])
         return by_part
 
+
+class BlupGenome(Fitter):
+    """BLUP and a mixture of effects along a map of the genome."""
+
+    mechanism = GenomeStatistics
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs.methods.audits.genome import genome_cases
+
+        return genome_cases()
+
     def fit(
-        self,
-        method: str,
-        drawn: NoisyStatistics,
-        *,
-        request: "PrivacyRequest",
-        terms: FitTerms,
-        outcomes: np.ndarray | None = None,
+        self, drawn: Any, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None = None
     ) -> LinearFit:
         return genome_weights(drawn, request=genome_request(request), terms=terms)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import UsageError
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.drawn_choices import Choices
-from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.registry import METHODS, fitter_of
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.selection.registry import SELECTORS
 
@@ -26,10 +26,16 @@ SHARED = SharedStatistics()
 def mechanism_of(method: str | None, *, is_release: bool = True) -> SharedStatistics:
     """Return the mechanism from which a method is fitted; without one of its own it is ReuseCov's."""
     row = METHODS.get(method)
-    if row is None:
+    if row is None or row.code is None:
         return SHARED
-    dotted_name = row.mechanism if is_release else row.mechanism_of_benchmark or row.mechanism
-    return _instance(named(dotted_name)) if dotted_name else SHARED
+    fitter = fitter_of(method)
+    return _instance((not is_release and fitter.mechanism_of_benchmark) or fitter.mechanism)
+
+
+def audited_functions(method: str) -> tuple[str, ...]:
+    """Return the functions that draw for a method and its selector in a release, beside `private_count`."""
+    selector = METHODS[method].selector
+    return (*(SELECTORS[selector].audited if selector else ()), *mechanism_of(method).audited)
 
 
 def all_mechanisms() -> dict[str, SharedStatistics]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from dpgrs.linalg import genome_prior
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
+from dpgrs.methods.fits import fit_released
 from dpgrs.methods.genome_sums import map_terms, sensitivity_factor
 from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, is_ridge
 from dpgrs.methods.synthetic_cohort import (
     SEED,
     SyntheticCohort,
@@ -110,7 +111,7 @@ def expected_fit(
     No data are read and nothing is spent: synthetic rows meet seeded noise.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
-    if METHODS[method].is_ridge(terms.rule):
+    if is_ridge(method, terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model)
     model |= {"terms": terms, "n_outcomes": n_outcomes}
     weights, r2 = _drawn_fits(method, request, **model)
@@ -141,7 +142,7 @@ def expected_r2(
 ) -> float:
     """Return only the R^2 of `expected_fit`, in less time; arguments and errors as there."""
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
-    if METHODS[method].is_ridge(terms.rule):
+    if is_ridge(method, terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model).r2
     _, r2 = _drawn_fits(method, request, terms=terms, n_outcomes=n_outcomes, **model)
     return float(r2.mean())
@@ -335,7 +336,7 @@ def _drawn_fits(
             else:
                 noisy = replace(noisy, cross=cross[:, :-1])
             noisy = replace(noisy, cross=noisy.cross + request.noise_sd["cross"] * noise)
-            fit = mechanism.fit(method, noisy, request=request, terms=terms)
+            fit = fit_released(method, noisy, request=request, terms=terms)
             error = cohort.explained(fit.weights - effects)
             weights[number, repeat] = fit.weights
             r2[number, repeat] = heritability - error - (fit.weights @ (fit.means - cohort.mean)) ** 2

@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, private_chosen_statistics
 from dpgrs.methods.chosen_requests import ScreenedRequest, restored_request
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, DrawnChoices, asked_of_choices, draw_choices
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.selection.screening_data import ScreeningData
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dpgrs.methods.fits import FitTerms
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.separate_statistics import SeparateRequest
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
 
@@ -78,6 +80,7 @@ class ChosenFits(OfChoices, OwnStatistics):
     """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
 
     name = "chosen-statistics"
+    audited = ("private_gram", "private_cross_product", "private_chosen_statistics")
     kind = ChosenStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
@@ -106,21 +109,31 @@ class ChosenFits(OfChoices, OwnStatistics):
     def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
 
+
+class ChosenBlup(Fitter):
+    """Noise-aware BLUP of each outcome on the variants that were chosen for it."""
+
+    mechanism = ChosenFits
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs.methods.audits.chosen import chosen_cases
+
+        return chosen_cases()
+
     def fit(
         self,
-        method: str,
         drawn: ChosenStatistics,
         *,
         request: ScreenedRequest,
         terms: "FitTerms",
         outcomes: np.ndarray | None = None,
     ) -> "LinearFit":
-        method_selector, selector = METHODS[method].selector, request.screening.selector
+        method_selector, selector = METHODS[self.method].selector, request.screening.selector
         if method_selector != selector:
             raise DpgrsError(
                 "choices-of-another-selector",
-                f"The chosen variants must be by {method_selector} for `methods: {method}`, got {selector}. "
-                "Run the study again.",
+                f"The chosen variants must be by {method_selector} for `methods: {self.method}`, got "
+                f"{selector}. Run the study again.",
             )
         options = {"request": request.statistics, "terms": terms, "n_variants": request.n_variants}
         return fit_chosen(drawn, "blup", **options)

@@ -11,9 +11,12 @@ from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.steering import SteerableRows, Steering
 from dpgrs.methods.blup_ld import blup_ld, ld_request
-from dpgrs.methods.fits import FitTerms, blup_steered
+from dpgrs.methods.blup_shared import fit_blup_shared
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steered_request
+from dpgrs.methods.sum_fits import by_model
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.types import Coding
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.study.training_data import TrainingData
 
 
@@ -29,6 +33,7 @@ class SteeredStatistics(SharedStatistics):
 
     name = "steered-statistics"
     takes = ("statistics", "variant_set")
+    audited = ("private_gram", "private_cross_product", "private_steered_statistics")
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
     def terms(self, request: "PrivacyRequest") -> SteeredRequest:
@@ -112,23 +117,13 @@ class SteeredStatistics(SharedStatistics):
         budget = self.terms(request).budget
         return {"steered_by": {name: budget[name] for name in ("count", "gram")}}
 
-    def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: "PrivacyRequest",
-        terms: FitTerms,
-        outcomes: np.ndarray | None = None,
-    ) -> "LinearFit":
-        return blup_steered(drawn, request=self.terms(request), terms=terms)
-
 
 class SteeredProducts(SteeredStatistics):
     """Only the counts and X'Y of steered rows, for fits on public linkage disequilibrium."""
 
     name = "steered-products"
     takes = ("statistics", "variant_set", "ld")
+    audited = ("private_cross_product", "private_steered_statistics")
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
 
     def terms(self, request: "PrivacyRequest") -> SteeredRequest:
@@ -159,13 +154,30 @@ class SteeredProducts(SteeredStatistics):
         by_part = {part_name: (drawn.n, *numbers) for part_name, numbers in by_part.items()}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | by_part
 
+
+class BlupSteered(Fitter):
+    """Noise-aware BLUP from a noisy Gram matrix and X'Y of steered rows."""
+
+    mechanism = SteeredStatistics
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs.methods.audits.steered import steered_cases
+
+        return steered_cases()
+
     def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: "PrivacyRequest",
-        terms: FitTerms,
-        outcomes: np.ndarray | None = None,
+        self, drawn: Any, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None = None
     ) -> "LinearFit":
-        return blup_ld(drawn, request=self.terms(request), terms=terms)
+        fit = by_model(fit_blup_shared, drawn, steered_request(request), terms, steering=drawn.steering)
+        return fit.in_half_coding(drawn.origin).of_outcomes(drawn.loadings)
+
+
+class BlupLd(BlupSteered):
+    """Noise-aware BLUP from X'Y of steered rows and public linkage disequilibrium."""
+
+    mechanism = SteeredProducts
+
+    def fit(
+        self, drawn: Any, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None = None
+    ) -> "LinearFit":
+        return blup_ld(drawn, request=ld_request(request), terms=terms)

@@ -8,31 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.methods.adassp import (
-    AdasspStatistics,
-    adassp_request,
-    fit_adassp,
-    private_adassp,
-    private_smallest_eigenvalue,
-)
-from dpgrs.methods.fits import FitTerms, fit_released
-from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.registry import METHODS, fitter_of
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, private_count, private_statistics
-from dpgrs.privacy.accounting.events import event_of
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
-    from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
 
 
 class SharedStatistics:
-    """The count, one X'X for all outcomes, and for each budget an X'Y and the rows on which they are known.
-
-    `methods`: those whose rows in the registry name it.
-    """
+    """The count, one X'X for all, and for each budget an X'Y and the rows on which its outcomes are known."""
 
     name = "reusecov-statistics"  # in the public identity of every request
     # What it draws from: ``statistics``, the exact sums, ``variants``, the rows, or ``ld``, public linkage
@@ -44,12 +31,17 @@ class SharedStatistics:
     # Mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross", "cases")})
 
+    # The functions that draw in a release, beside `private_count`, which a release audits.
+    audited: tuple[str, ...] = ("private_gram", "private_cross_product", "private_statistics")
+
     @property
     def methods(self) -> tuple[str, ...]:
+        """The methods that are fitted from its draws."""
+        fitters = {name: fitter_of(name) for name, row in METHODS.items() if row.code}
         return tuple(
             name
-            for name, row in METHODS.items()
-            if type(self) in [named(path) for path in (row.mechanism, row.mechanism_of_benchmark) if path]
+            for name, fitter in fitters.items()
+            if type(self) in (fitter.mechanism, fitter.mechanism_of_benchmark)
         )
 
     @property
@@ -194,18 +186,6 @@ class SharedStatistics:
         """Return how many parts ``outcomes`` there are."""
         return n_outcomes // request.n_outcomes
 
-    def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: PrivacyRequest,
-        terms: FitTerms,
-        outcomes: np.ndarray | None = None,
-    ) -> "LinearFit":
-        """Fit all outcomes by one of `methods`; parameters as in `fit_released`. It is post-processing."""
-        return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
-
 
 class OwnStatistics(SharedStatistics):
     """Statistics that each of the methods has for itself."""
@@ -219,60 +199,3 @@ class OwnStatistics(SharedStatistics):
 
     def key(self, method: str | None) -> tuple[str, ...]:
         return (method,)
-
-
-class Adassp(OwnStatistics):
-    """The same and the smallest eigenvalue of X'X, from which AdaSSP takes its penalty."""
-
-    name = "adassp-statistics"
-    draws = MappingProxyType(
-        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross", "cases")}
-    )
-
-    def terms(self, request: PrivacyRequest) -> PrivacyRequest:
-        return adassp_request(request)
-
-    def draw(
-        self,
-        gram: np.ndarray,
-        cross: np.ndarray,
-        n_rows: int,
-        *,
-        origin: np.ndarray | None = None,
-        slopes: np.ndarray | None = None,
-        **options: Any,
-    ) -> Any:
-        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
-
-    def draw_genotypes(
-        self, gram: np.ndarray | None, n_rows: int, *, request: PrivacyRequest, noise: "NoiseSource"
-    ) -> None:
-        super().draw_genotypes(gram, n_rows, request=request, noise=noise)
-        private_smallest_eigenvalue(gram, request=self.terms(request), noise=noise.of("genotypes"))
-
-    def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
-        return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}
-
-    def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-        # The penalty follows from the scales of the noise.
-        label_fields = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
-        eigenvalue = float(arrays["smallest_eigenvalue"])
-        return AdasspStatistics(**arrays | label_fields | {"smallest_eigenvalue": eigenvalue})
-
-    def outputs(
-        self, drawn: Any, names: Sequence[str], request: PrivacyRequest
-    ) -> dict[tuple[str, ...], tuple]:
-        by_part = super().outputs(drawn, names, request)
-        by_part["genotypes",] += (drawn.smallest_eigenvalue,)
-        return by_part
-
-    def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: PrivacyRequest,
-        terms: FitTerms,
-        outcomes: np.ndarray | None = None,
-    ) -> "LinearFit":
-        return fit_adassp(drawn)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.covariate_regression import expected_loss
-from dpgrs.methods.joined import joins_outcomes
+from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
@@ -271,7 +271,7 @@ def _costs(
         person = asdict(study_totals(shared, by_outcome, group_size=2, **total_options).study)
     budget, regression = config.privacy.budget, config.regression.as_dict()
     joining_terms = {"protection": request.protection, "has_effects": bool(config.public.effects)}
-    is_joined = any(joins_outcomes(name, regression, **joining_terms) for name in config.methods)
+    is_joined = any(METHODS[name].pools_outcomes(regression, **joining_terms) for name in config.methods)
     return {
         "mechanisms": _mechanisms(events),
         "outcome": asdict(totals.study if is_joined else next(iter(totals.outcomes.values()))),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
-from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.methods.registry import METHODS, methods_that, takes_adjusted
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.preflight.rules import FROM_FILES, GIVEN, PUBLIC_METRICS, When, each, has, is_given, rules, without
 from dpgrs.preflight.tables import count_table, noting
@@ -73,13 +73,13 @@ def method_problems(inspection: "Inspection") -> list[str]:
     if not inspection.config.covariates.has_any:
         return []
     is_first, mode = inspection.config.covariates.adjusts_first, inspection["mode"]
-    taking = [name for name, row in METHODS.items() if row.takes_adjusted(mode)] if is_first else None
+    taking = [name for name in METHODS if takes_adjusted(name, mode)] if is_first else None
     taking = taking or methods_that("takes_covariates")
     refused = [name for name in inspection["methods"] if name not in taking]
     if not refused:
         return []
     domain = f"be among {', '.join(taking)} with `covariates`"
-    if not is_first and all(METHODS[name].takes_adjusted(mode) for name in refused):
+    if not is_first and all(takes_adjusted(name, mode) for name in refused):
         return [must("methods", domain, ", ".join(refused), "Or say `covariates: {first: true}`.")]
     return [must("methods", domain, ", ".join(refused), "Leave out the one or the other.")]
 

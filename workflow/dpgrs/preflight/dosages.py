@@ -34,7 +34,7 @@ def dosage_problems(inspection: "Inspection") -> list[str]:
     if (bounds := config.privacy.bounds) != Bounds.TIGHT:
         fix = "Say `privacy: {bounds: tight}`."
         lines.append(must("privacy.bounds", f"be tight with {setting}", bounds, fix))
-    taking = [name for name, row in METHODS.items() if row.takes_fractions(config.mode)]
+    taking = [name for name, row in METHODS.items() if config.mode == "benchmark" or not row.draws_from_rows]
     taking = [name for name in taking if not is_table(config) or name in ranged_methods()]
     refused = [name for name in config.methods if name not in taking]
     if refused:

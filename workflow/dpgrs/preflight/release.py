@@ -25,7 +25,7 @@ from dpgrs.preflight.settings import column_problems
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.study.traits import read_traits
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
-from dpgrs.verify.draw_check import BY_METHOD, has_statistics
+from dpgrs.verify.draw_check import has_statistics
 from dpgrs.verify.folder_check import LARGEST_STATISTICS, MIB, TRACE
 
 if TYPE_CHECKING:
@@ -148,12 +148,6 @@ def method_problems(inspection: "Inspection") -> list[str]:
         domain = "have a guarantee" if Protection.NONE in method.protections else "not be only for benchmarks"
         if not method.may_be_released:
             lines.append(f"`methods` must {domain} in a release, got {name}. Use one of {offered}.")
-        elif name not in BY_METHOD:
-            # A method of another package: the check of the bundle would refuse it after the charge.
-            lines.append(
-                f"`methods` must be known to `dpgrs release verify` in a release, got {name}. Ask its "
-                "authors for an entry point of the group `dpgrs.draws`."
-            )
     return lines
 
 

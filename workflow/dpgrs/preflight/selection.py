@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from dpgrs.methods.registry import METHODS, Method
+from dpgrs.methods.registry import METHODS, n_counts
 from dpgrs.preflight.rules import When, rules
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
 from dpgrs.selection.registry import SELECTORS
+from dpgrs.statement.methods import Method
 from dpgrs.types import Composition, Selection
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def share_problems(inspection: "Inspection") -> list[str]:
     """Refuse choices and counts that take the whole budget."""
     share, count_share = inspection["screening.share"], inspection["screening.count_share"]
     for name, method in _screened(inspection).items():
-        if method.n_counts and share + method.n_counts * count_share >= 1:
-            times = "twice " if method.n_counts > 1 else ""
+        if n_counts(method) and share + n_counts(method) * count_share >= 1:
+            times = "twice " if n_counts(method) > 1 else ""
             return [
                 f"`screening.share` and {times}`screening.count_share` must be below 1 together for "
                 f"`methods: {name}`, got {share:g} and {count_share:g}. Lower one."
@@ -69,7 +70,7 @@ def epsilon_problems(inspection: "Inspection") -> list[str]:
     for name, method in _screened(inspection).items():
         if method.is_non_private or not method.has_normal_noise:
             continue
-        spent = inspection["screening.share"] + method.n_counts * inspection["screening.count_share"]
+        spent = inspection["screening.share"] + n_counts(method) * inspection["screening.count_share"]
         # Methods that read rows draw for each outcome by itself.
         remaining = (1 - spent) * smallest / (max(counts) if method.reads_rows and is_joint else 1)
         if remaining < SMALLEST_EPSILON:

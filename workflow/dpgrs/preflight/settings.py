@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dpgrs.config.schema import keys
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import must
-from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.preflight.rules import DEFAULT, When, has, rules, without_papers_bounds
@@ -167,7 +166,8 @@ def budget_problems(inspection: "Inspection") -> list[str]:
         name
         for name in inspection["methods"]
         if any(
-            joins_outcomes(name, regression, protection=side, has_effects=has_effects) for side in protections
+            METHODS[name].pools_outcomes(regression, protection=side, has_effects=has_effects)
+            for side in protections
         )
     ]
     if inspection[key] == "joint" or not joining:

@@ -10,10 +10,9 @@ from dpgrs.fit_keys import further_inputs
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import scales_digest
-from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, is_ridge
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.accounting.events import event_of
@@ -90,7 +89,7 @@ def release_content(
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
     method = fit["method"]
     options = {"protection": request["protection"], "has_effects": bool(effects)}
-    is_joined = joins_outcomes(method, fit, **options)
+    is_joined = METHODS[method].pools_outcomes(fit, **options)
     run, totals = provenance(settings, []), _totals(label, draws, is_joined=is_joined)
     account = Account(request["protection"], request["unit"], request["neighbours"])
     missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
@@ -165,7 +164,7 @@ def _noise_of_weights(
 ) -> Any:
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
     request = request_of(label)
-    if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
+    if not is_ridge(fit["method"], fit["lambda_from"]) or request.coding != Coding.HALF:
         return None
     ridge_inputs = {
         "n_rows": label["n"],

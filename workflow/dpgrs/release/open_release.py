@@ -15,8 +15,7 @@ from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.linalg.coding import column_moments, grid_frequency
 from dpgrs.linalg.components import mapped_loadings
 from dpgrs.methods.adassp import AdasspStatistics
-from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
@@ -160,7 +159,7 @@ class OpenRelease:
                 f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it.",
             )
         fit_terms = FitTerms.of(regression | changes)
-        fit = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=fit_terms)
+        fit = fit_released(method, self._noisy, request=self._request, terms=fit_terms)
         return self._refit(published(fit))
 
     @property

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.reporting.terms import ACCOUNTING_NAMES
+from dpgrs.statement.methods import METHODS, REFERENCE_METHOD
 from dpgrs.types import Protection
 
 # Fits without privacy that others are compared with: the first that a study has.

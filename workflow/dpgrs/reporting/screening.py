@@ -104,7 +104,7 @@ class ScreeningViews:
         self.has_more = len(self._choices) <= len(private)
         row = SELECTORS[self._selector]
         # How the choices that are shown are made, and whether by the scores that are shown.
-        self.way, self.is_by_scores = row.way, row.has_scores
+        self.way, self.is_by_scores = row.description, row.has_scores
         taking_methods = _methods_of(screening.methods, self._selector)
         if not private:
             taking_methods = [
@@ -179,7 +179,9 @@ def _choices(data: "ReportData") -> dict[str, Any] | None:
     return {
         "screening": screening,
         "names": [METHODS[name].label for name in screening.methods],
-        "ways": [row.way for selector, row in SELECTORS.items() if _methods_of(screening.methods, selector)],
+        "ways": [
+            row.description for selector, row in SELECTORS.items() if _methods_of(screening.methods, selector)
+        ],
         "choices": [{"row": row, "methods": _methods(screening.methods, row)} for row in screening.rows],
         # Noise without a promise.
         "has_notes": any(row.note for row in screening.rows),

@@ -23,6 +23,7 @@ from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
 from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.accounting.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
+from dpgrs.selection.chooser import Chooser
 from dpgrs.selection.kendall import comparison_with, feature_scores, range_of, scores_of_all
 from dpgrs.selection.kendall_rounds import side_by_side
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dpgrs.io.stored_genotypes import StoredGenotypes
     from dpgrs.methods.chosen_requests import ScreenedRequest
     from dpgrs.privacy.accounting.events import ChoiceEvent
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.selection.screening_data import ScreeningData
 
@@ -309,41 +311,64 @@ def pairs_of(data: "ScreeningData") -> list[GenotypePairs] | list[TablePairs]:
     return data.kept[PAIRS]
 
 
-def choose_privately(
-    data: "ScreeningData", number: int, *, request: KendallRequest, noise: "NoiseSource", outcome_bound: float
-) -> "tuple[np.ndarray, ChoiceEvent]":
-    """Choose for one outcome of a study, by its number."""
-    pairs = pairs_of(data)[number]
-    return private_kendall(pairs, request=_for_pairs(pairs, request), noise=noise)
-
-
-def choose_for_all(
-    data: "ScreeningData", sources: "Sequence[NoiseSource]", *, request: KendallRequest, outcome_bound: float
-) -> "list[tuple[np.ndarray, ChoiceEvent]]":
-    """Choose for the first outcomes of a study, with a source of noise for each.
-
-    Privacy
-    -------
-    As `private_kendall` (docs/proofs/kendall.md), once for each outcome: one ChoiceEvent each.
-    """
-    pairs = pairs_of(data)[: len(sources)]
-    return _choose_for_each(pairs, sources, _for_pairs(pairs[0], request))
-
-
 def _for_pairs(pairs: GenotypePairs | TablePairs, request: KendallRequest) -> KendallRequest:
     """Return a request with the kernels of the columns."""
     return replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
 
 
-def of_table(terms: Any, *, epsilon: float, n_low: float) -> KendallRequest:
-    """Return the request for a plain table, by its TableRequest."""
-    law = {"neighbours": terms.neighbours, "law": terms.law}
-    return KendallRequest(n_choices=terms.k, epsilon=epsilon, **law)
+class Kendall(Chooser):
+    """Choices by DPKendall."""
 
+    def request(self, screened: "ScreenedRequest", **options: Any) -> KendallRequest:
+        screening = screened.screening
+        delta = screening.delta_share * screened.delta / screened.n_outcomes
+        laws = {"law": screening.law, "composition": screening.composition}
+        return KendallRequest(delta=delta, **laws, **options, **screened.relation)
 
-def asked(screened: "ScreenedRequest", **options: Any) -> KendallRequest:
-    """Return the request for one outcome of a study."""
-    screening = screened.screening
-    delta = screening.delta_share * screened.delta / screened.n_outcomes
-    laws = {"law": screening.law, "composition": screening.composition}
-    return KendallRequest(delta=delta, **laws, **options, **screened.relation)
+    def choose(
+        self,
+        data: "ScreeningData",
+        number: int,
+        *,
+        request: KendallRequest,
+        noise: "NoiseSource",
+        outcome_bound: float,
+    ) -> "tuple[np.ndarray, ChoiceEvent]":
+        pairs = pairs_of(data)[number]
+        return private_kendall(pairs, request=_for_pairs(pairs, request), noise=noise)
+
+    def choose_for_all(
+        self,
+        data: "ScreeningData",
+        sources: "Sequence[NoiseSource]",
+        *,
+        request: KendallRequest,
+        outcome_bound: float,
+    ) -> "list[tuple[np.ndarray, ChoiceEvent]]":
+        """Choose for the first outcomes of a study, with one look at the genotypes for all.
+
+        Privacy
+        -------
+        As `private_kendall` (docs/proofs/kendall.md), once for each outcome: one ChoiceEvent each.
+        """
+        pairs = pairs_of(data)[: len(sources)]
+        return _choose_for_each(pairs, sources, _for_pairs(pairs[0], request))
+
+    def choose_exactly(
+        self, data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float
+    ) -> np.ndarray:
+        from dpgrs.selection.greedy_kendall import greedy_choices  # which imports this module
+
+        key = ("greedy choices", n_choices)
+        if key not in data.kept:
+            data.kept[key] = greedy_choices(pairs_of(data), n_choices=n_choices)
+        return data.kept[key][number]
+
+    def request_of_table(self, terms: Any, *, epsilon: float, n_low: float) -> KendallRequest:
+        law = {"neighbours": terms.neighbours, "law": terms.law}
+        return KendallRequest(n_choices=terms.k, epsilon=epsilon, **law)
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs.selection.audits.kendall import kendall_cases
+
+        return kendall_cases()

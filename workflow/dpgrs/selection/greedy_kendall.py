@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.selection.dp_kendall import pairs_of, require_exact
+from dpgrs.selection.dp_kendall import require_exact
 from dpgrs.selection.kendall_rounds import side_by_side
 
 if TYPE_CHECKING:
     from dpgrs.selection.dp_kendall import GenotypePairs, TablePairs
-    from dpgrs.selection.screening_data import ScreeningData
 
 
 def greedy_kendall(pairs: "GenotypePairs | TablePairs", *, n_choices: int) -> np.ndarray:
@@ -50,11 +49,3 @@ def _best(chosen: np.ndarray, scores: np.ndarray, unit: Fraction) -> np.intp:
     scores = scores.copy()
     scores[chosen] = np.iinfo(np.int64).min
     return np.argmax(scores)
-
-
-def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
-    """Choose without noise for one outcome of a study, by its number."""
-    key = ("greedy choices", n_choices)
-    if key not in data.kept:
-        data.kept[key] = greedy_choices(pairs_of(data), n_choices=n_choices)
-    return data.kept[key][number]

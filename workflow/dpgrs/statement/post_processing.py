@@ -77,7 +77,7 @@ def post_processing(
         *counts,
         *(
             step({**fit, "method": method, "has_moments": has_moments}) if callable(step) else step
-            for step in stated.steps
+            for step in stated.words
         ),
         ROUNDED,
         CONSTANT,

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.audits import accuracy_cases
 from dpgrs.methods.audits.covariates import covariate_cases
-from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.registry import METHODS, fitter_of
 from dpgrs.privacy.audit.audit import AuditCase, alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.release.audits import RESULTS
 from dpgrs.reporting.text_table import text_table
-from dpgrs.selection.registry import SELECTORS
-from dpgrs.selection.registry import named as named_by_selector
+from dpgrs.selection.registry import SELECTORS, chooser_of
 
 if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
@@ -73,10 +72,10 @@ def _rehearse(run: "Callable[[NoiseSource], Any]") -> dict[tuple[str, ...], list
 @cache
 def all_cases() -> tuple[AuditCase, ...]:
     """Return the AuditCases of all mechanisms; made once, as it takes seconds."""
-    of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
-    of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values() if row.audits)
-    builders = [*map(named, of_methods), *map(named_by_selector, of_selectors)]
-    builders += [covariate_cases, accuracy_cases]
+    fitters = [fitter_of(name) for name, row in METHODS.items() if row.code]
+    # Some share the audits of the class that they are based on.
+    audited = {type(each).audit_cases: each for each in (*fitters, *map(chooser_of, SELECTORS))}
+    builders = [*(each.audit_cases for each in audited.values()), covariate_cases, accuracy_cases]
     return tuple(case for builder in builders for case in builder())
 
 

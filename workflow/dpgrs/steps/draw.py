@@ -26,6 +26,7 @@ from dpgrs.privacy.private_folders import require_closed
 from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.statement.audits import STEERED
+from dpgrs.statement.methods import steers_rows
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.fit_identity import ld_identity, output_digests
@@ -37,7 +38,6 @@ from dpgrs.study.later_draws import (
     later_statistics,
 )
 from dpgrs.study.training_data import TrainingData
-from dpgrs.verify.draw_check import ON_TURNED_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -258,7 +258,7 @@ def _charge(
         require_no_other_bundle(output, draws, ledger=ledger, terms=release_terms)
         if audit is not None:
             last = mechanism if later is None else later.mechanism
-            turned = [STEERED] * bool({*last.methods[:1]} & {*ON_TURNED_ROWS})
+            turned = [STEERED] * any(map(steers_rows, last.methods[:1]))
             statistics = [*drawn_statistics(draws), *statistics_of_later, *turned]
             require_audited(read_json(audit, kind=list), statistics=statistics)
         if before_charge is not None:

@@ -18,7 +18,7 @@ from dpgrs.io.tables.tables import populations_of
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
+from dpgrs.statement.methods import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Labelled, Statistics, load_labelled, save_labelled
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
-from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.labels import exact_label, fit_label, timed
 from dpgrs.methods.mechanisms import fitted_from, mechanism_of_file, request_of
 from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
-from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.statement.files import file_stems
 from dpgrs.statement.findings import misfit_in_words
+from dpgrs.statement.methods import METHODS, REFERENCE_METHOD
 from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity, seal
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.people_terms import has_same_ancestry
@@ -169,7 +169,7 @@ def _drawn_fits(
         draw_of = {"method": label.get("method"), "protection": request.protection}
         for method in fitted_from(mechanism, settings.methods, **draw_of):
             options = {"request": request, "terms": fit_terms, "outcomes": outcomes}
-            fit, elapsed = timed(mechanism.fit, method, noisy, **options)
+            fit, elapsed = timed(fit_released, method, noisy, **options)
             fit = fit.with_covariates(covariate_effects)
             if mechanism.is_fitted and draw_seconds is not None:
                 elapsed = draw_seconds[number]  # it was fitted as it was drawn

@@ -24,6 +24,7 @@ from dpgrs.release.pgs_catalog import Scores
 from dpgrs.release.statement import build_statement
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
 from dpgrs.statement.audits import STEERED
+from dpgrs.statement.methods import steers_rows
 from dpgrs.study.fit_identity import effects_identity, exact_values, fit_settings, ld_identity, output_digests
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import WHERE_THERE, loadings_identity, public_identity
@@ -34,7 +35,7 @@ from dpgrs.study.released_accuracy import load_accuracy, load_measures, load_ref
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.traits import read_traits
-from dpgrs.verify.draw_check import ON_TURNED_ROWS, has_statistics
+from dpgrs.verify.draw_check import has_statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,7 +239,7 @@ def _audits(path: Path | None, events: Sequence[dict[str, Any]], settings: Study
             "audits-missing",
             f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.",
         )
-    turned = [STEERED] if settings.methods[0] in ON_TURNED_ROWS else []
+    turned = [STEERED] if steers_rows(settings.methods[0]) else []
     return summarise_audits(
         read_json(path, kind=list),
         statistics=[*(event["statistic"] for event in events), *turned],

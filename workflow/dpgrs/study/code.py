@@ -21,18 +21,18 @@ IMPORT = re.compile(
 # Imported for annotations only: it never runs.
 FOR_ANNOTATIONS = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+", flags=re.MULTILINE)
 TEXT = re.compile(r'"([\w./]+)"')
-# A row of a registry names a function or a class so, of a module beside it or below.
-PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
-# A row of another package names it so.
-PLACE_OF_OTHERS = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
+# A row names a class so.
+PLACE = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
+# The functions that load the class of a row, and the modules of the package with the rows.
+DOORS = {"fitter_of": "statement/methods.py", "chooser_of": "selection/registry.py"}
 
 
 def code_digest(*modules: str, package: Path = PACKAGE) -> str:
     """Digest the code that a rule runs, so that an update of this code reruns it, and no other update does.
 
     A module is given relative to the package, such as ``"steps/fit.py"``, or by its path if it is of another
-    package that adds to this one. Imports inside functions count as well; a module that imports ``named``
-    from a registry reaches all that the rows of the registry name. A file that is no module counts if a
+    package that adds to this one. Imports inside functions count as well; a module that imports one of
+    `DOORS` reaches all that the rows of its registry name. A file that is no module counts if a
     module has its path, or the path of its folder, below the package as one text. A module that is absent is
     a FileNotFoundError; the digest has 16 hexadecimal digits.
     """
@@ -68,10 +68,8 @@ def _named_in(file: Path, package: Path) -> frozenset[Path]:
             # An imported name is a module, or stands in one.
             module_paths = [module_path, *(module_path / name for name in re.findall(r"\w+", names))]
             named |= {path for candidate in module_paths for path in _files_of(candidate)}
-            if "named" in re.findall(r"\w+", names):
-                rows = module_path.with_suffix(".py").read_text(encoding="utf-8")
-                below = (name.replace(".", "/") for name in PLACE.findall(rows))
-                named |= {module_path.parent / f"{path}.py" for path in below} | _of_other_packages()
+            for door in DOORS.keys() & {*re.findall(r"\w+", names)}:
+                named |= _named_by_rows([package / DOORS[door]], packages) | _of_other_packages()
     texts = {literal for literal in TEXT.findall(text) if "/" in literal or literal.isidentifier()}
     [home] = [root for root in packages.values() if file.is_relative_to(root)] or [file]
     named |= {path for path, tails in _other_files(home).items() if tails & texts}
@@ -95,29 +93,50 @@ def _files_of(module_path: Path) -> tuple[Path, Path]:
 
 @cache
 def _plugins() -> dict[str, Path]:
-    """Map the names of other packages that add rows or commands to their paths, as from `_module_path`."""
-    kinds = ("methods", "selectors", "commands")
-    tops = {point.module.partition(".")[0] for kind in kinds for point in points(kind)}
-    origins = {top: Path(find_spec(top).origin) for top in sorted(tops)}
-    return {
-        top: origin.parent if origin.stem == "__init__" else origin.with_suffix("")
-        for top, origin in origins.items()
+    """Map the names of other packages that add rows or commands to their paths, as from `_module_path`.
+
+    Those that their rows name are among them: a module of rows may stand beside the module of its code.
+    """
+    tops = {
+        point.module.partition(".")[0]
+        for kind in ("methods", "selectors", "commands")
+        for point in points(kind)
     }
+    packages = _paths_of(tops)
+    texts = (file.read_text(encoding="utf-8") for file in _row_files(packages))
+    named = {module.partition(".")[0] for text in texts for module in PLACE.findall(text)}
+    return packages | _paths_of(named - {*packages, "dpgrs"})
+
+
+def _paths_of(names: Iterable[str]) -> dict[str, Path]:
+    """Return the paths of packages and modules that are installed, as from `_module_path`."""
+    origins = {name: Path(spec.origin) for name in sorted(names) if (spec := find_spec(name))}
+    return {
+        name: origin.parent if origin.stem == "__init__" else origin.with_suffix("")
+        for name, origin in origins.items()
+    }
+
+
+def _row_files(packages: Mapping[str, Path]) -> set[Path]:
+    """Return the modules of other packages that hold rows."""
+    modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
+    files = {file for module in modules for file in _files_of(_module_path(module, packages))}
+    return {file for file in files if file.is_file()}
 
 
 @cache
 def _of_other_packages() -> set[Path]:
     """Return the modules of other packages that hold rows, and the modules that the rows name."""
     packages = _plugins()
-    modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
-    listing = {
-        file for module in modules for file in _files_of(_module_path(module, packages)) if file.is_file()
-    }
-    texts = (file.read_text(encoding="utf-8") for file in listing)
-    module_paths = (
-        _module_path(module, packages) for text in texts for module in PLACE_OF_OTHERS.findall(text)
-    )
-    return listing | {file for module_path in module_paths if module_path for file in _files_of(module_path)}
+    listing = _row_files(packages)
+    return listing | _named_by_rows(listing, packages)
+
+
+def _named_by_rows(files: Iterable[Path], packages: Mapping[str, Path]) -> set[Path]:
+    """Return the modules that the rows in some files name."""
+    modules = {module for file in files for module in PLACE.findall(file.read_text(encoding="utf-8"))}
+    module_paths = (_module_path(module, packages) for module in sorted(modules))
+    return {file for module_path in module_paths if module_path for file in _files_of(module_path)}
 
 
 @cache

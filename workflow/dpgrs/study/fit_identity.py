@@ -10,7 +10,7 @@ import numpy as np
 from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, is_ridge
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.digests import digest
 from dpgrs.study.people_terms import has_same_ancestry
@@ -36,8 +36,8 @@ def fit_settings(config: "StudyConfig") -> dict[str, Any]:
 
 def fit_identity(fit: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a fit on which weights depend, floats as exact text."""
-    is_ridge = METHODS[fit["method"]].is_ridge(fit["lambda_from"])
-    return exact_values({"lambda": fit["lambda"]} if is_ridge else dict(fit))
+    depends_on_lambda = is_ridge(fit["method"], fit["lambda_from"])
+    return exact_values({"lambda": fit["lambda"]} if depends_on_lambda else dict(fit))
 
 
 def ld_identity(path: Path | str | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, takes_adjusted
 from dpgrs.study.method_choice import outcome_counts_ahead
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.settings_files import deep_merge
@@ -120,9 +120,8 @@ def with_adjustment(config: "StudyConfig") -> "StudyConfig":
     """Decide whether outcomes are adjusted first, and with what share, if the settings do not say."""
     covariates, first = config.covariates, config.covariates.first
     if first is None:
-        rows = [METHODS[name] for name in config.methods]
-        first = covariates.has_any and not all(row.takes_covariates for row in rows)
-        first = first and all(row.takes_adjusted(config.mode) for row in rows)
+        first = covariates.has_any and not all(METHODS[name].takes_covariates for name in config.methods)
+        first = first and all(takes_adjusted(name, config.mode) for name in config.methods)
     config = config.changed(covariates={"first": first})
     if config.covariates.adjusts_first and covariates.share is None:
         return config.changed(covariates={"share": _default_share(config)})

@@ -139,7 +139,7 @@ def cost_of_accuracy(
     """Return what the accuracies cost that the ledger does not have, of all outcomes of a draw.
 
     An accuracy is new if one of its statistics is, or if these outcomes were never measured by such a fit.
-    Public files need no comparison: fits that take some have one budget (`joins_outcomes`), so that with a
+    Public files need no comparison: fits that take some have one budget (`pools_outcomes`), so that with a
     new outcome every accuracy is new.
     """
     if settings.evaluation.metrics != Metrics.CHARGED:

@@ -6,7 +6,6 @@ from itertools import product
 from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError
 from dpgrs.fit_keys import MATCHED_PEOPLE
-from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.statement.method_choice import (
     ALONE,
@@ -151,7 +150,7 @@ def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: 
         has_budget = name != ALONE
     else:
         budget_options = {"protection": protection, "has_effects": bool(public.effects)}
-        has_budget = not joins_outcomes(name, config.regression.as_dict(), **budget_options)
+        has_budget = not METHODS[name].pools_outcomes(config.regression.as_dict(), **budget_options)
     return (
         has_budget
         and n_variants <= most_variants(name)

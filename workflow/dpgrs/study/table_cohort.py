@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import METHODS, Method
+from dpgrs.statement.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -32,9 +32,7 @@ def is_fractional(config: "StudyConfig") -> bool:
 
 def ranged_methods() -> dict[str, Method]:
     """Return the rows of the methods that a study of a table takes, in its public ranges, by name."""
-    return {
-        name: row for name, row in METHODS.items() if row.takes_fractions("benchmark") and not row.takes_ld
-    }
+    return {name: row for name, row in METHODS.items() if not row.takes_ld}
 
 
 def takes_columns(config: "StudyConfig") -> bool:

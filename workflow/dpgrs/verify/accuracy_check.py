@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from dpgrs.statement.draws import ACCURACY, CASES, COUNT, KNOWN
 from dpgrs.statement.words import ALL_CASES, AT_FLOOR, NO_CASES
 from dpgrs.types import Missing, Rows
 from dpgrs.verify.covariate_check import FILE as COVARIATES
 from dpgrs.verify.covariate_check import stated_inputs
-from dpgrs.verify.draw_check import ACCURACY, CASES, COUNT, FREE, KNOWN, has_statistics
+from dpgrs.verify.draw_check import FREE, has_statistics
 from dpgrs.verify.folder_check import read_rows
 from dpgrs.verify.input_check import MEASURED_ON, OUTCOME_BOUND, SCALES, constants_of_outcomes
 from dpgrs.verify.statistics_check import (

@@ -15,6 +15,7 @@ from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.statement.conditions import conditions_of
 from dpgrs.statement.deployments_registry import to_registry_yaml
+from dpgrs.statement.draws import ACCURACY as ACCURACY_DRAW
 from dpgrs.statement.guarantee import words_of
 from dpgrs.statement.post_processing import is_post_processing
 from dpgrs.statement.schema import FORMAT_VERSION, problems_of
@@ -34,7 +35,6 @@ from dpgrs.verify.covariate_check import (
     regression_problems,
     stated_inputs,
 )
-from dpgrs.verify.draw_check import ACCURACY as ACCURACY_DRAW
 from dpgrs.verify.draw_check import draw_problems, form_problems, has_moments
 from dpgrs.verify.entry_check import FILE as LOADINGS
 from dpgrs.verify.folder_check import SUMS, lines_of, read_digests, read_text

@@ -14,22 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from mpmath import mp
 
-from dpgrs.fit_keys import FIT_KEYS, value_of
 from dpgrs.statement.audits import STEERED, mechanism_of
-from dpgrs.statement.methods import stated_method
-from dpgrs.types import Protection
+from dpgrs.statement.draws import ACCURACY, CASES, COUNT, CROSS, GENOME, GRAM, KNOWN, MOMENTS
+from dpgrs.statement.methods import stated_method, steers_rows
 from dpgrs.verify.covariate_check import stated_inputs
-from dpgrs.verify.draw_check import (
-    ACCURACY,
-    CASES,
-    COUNT,
-    CROSS,
-    GENOME,
-    GRAM,
-    KNOWN,
-    MOMENTS,
-    ON_TURNED_ROWS,
-)
 from dpgrs.verify.entry_check import ROW_NORM, STATED
 from dpgrs.verify.sensitivity_check import SUM_STEP
 
@@ -261,21 +249,17 @@ def _outcome_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str
     # Most outcomes lose the same; by a fit that takes them together, each what all do.
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
     # Weights of outcomes that are mapped back from components mix the draws of all of these.
-    if STATED in stated_inputs(statement) or _fits_outcomes_together(statement):
+    if STATED in stated_inputs(statement) or _pools_outcomes(statement):
         distinct = [sum(losses, Loss())]
     problems = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
     return next(filter(None, problems), [])
 
 
-def _fits_outcomes_together(statement: dict[str, Any]) -> bool:
+def _pools_outcomes(statement: dict[str, Any]) -> bool:
     """Return whether weights of an outcome also depend on draws for other outcomes."""
     method, fit = stated_method(statement["method"]), statement["fit"]
-    if method is None or method.is_separate:
-        return False
-    is_joint = method.is_joint or (method.takes_effects and "effects" in fit)
-    is_joint |= method.takes_outcomes and statement["guarantee"]["protection"] == Protection.FEATURE
-    joining = {name: FIT_KEYS[name].joining for name in method.reads if name in FIT_KEYS}
-    return is_joint or any(value_of(name, fit) in values for name, values in joining.items() if values)
+    sides = {"protection": statement["guarantee"]["protection"], "has_effects": "effects" in fit}
+    return method is not None and method.pools_outcomes(fit, **sides)
 
 
 def _accuracy_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str]:
@@ -401,7 +385,7 @@ def _audit_problems(statement: dict[str, Any]) -> list[str]:
         return []
     audited = [case["mechanism"] for case in audit["mechanisms"]]
     drawn_mechanisms = {mechanism_of(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
-    drawn_mechanisms |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
+    drawn_mechanisms |= {mechanism_of(STEERED)} if steers_rows(statement["method"]) else set()
     problems = [f"audit must cover {name}" for name in sorted(drawn_mechanisms - set(audited))]
     if len(set(audited)) < len(audited):
         problems.append("audit must name each mechanism once")
@@ -471,7 +455,7 @@ def _grid_problems(statement: Mapping) -> Iterator[str]:
     for mechanism in statement["mechanisms"]:
         name = mechanism["statistic"]
         # The grid of turned rows follows from earlier draws.
-        if name not in steps or (name == CROSS and statement["method"] in ON_TURNED_ROWS):
+        if name not in steps or (name == CROSS and steers_rows(statement["method"])):
             continue
         if Fraction(mechanism["grid"]) != steps[name]:
             yield f"the grid of {name} must be {float(steps[name]):g}, got {mechanism['grid']}"

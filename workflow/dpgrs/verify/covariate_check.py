@@ -13,10 +13,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from dpgrs.statement.draws import Draws, Scope
 from dpgrs.statement.methods import stated_method
 from dpgrs.statement.words import COVARIATES_INPUT
 from dpgrs.types import Missing, Neighbours, Rows
-from dpgrs.verify.draw_check import Draws, Scope
 from dpgrs.verify.folder_check import file_digest, read_rows
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"

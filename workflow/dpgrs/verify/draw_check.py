@@ -2,74 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
-from dpgrs.plugins import points
+from dpgrs.statement.draws import (
+    ACCURACY,
+    CASES,
+    COUNT,
+    GRAM,
+    KNOWN,
+    MOMENTS,
+    WITH_EIGENVALUE,
+    Draws,
+    Scope,
+)
+from dpgrs.statement.methods import METHODS, PROVED, stated_method
 from dpgrs.statement.words import NOISE
 from dpgrs.types import Missing, Protection
 
 # As in `dpgrs.privacy.accounting.events`; a test compares the two.
 MECHANISM_VERSION = 3
-GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
-
-
-class Scope(StrEnum):
-    """The outcomes that a draw serves; of a single outcome a statement tells nothing apart."""
-
-    ALL = "all outcomes"
-    EACH = "each outcome by itself"
-    BUDGET = "all outcomes or each"  # as they share a budget or not
-
-
-class Draws(NamedTuple):
-    """Draws of a statistic that a release needs."""
-
-    statistic: str
-    scope: Scope
-    family: str = GAUSSIAN  # of the noise
-    times: int = 1  # for all outcomes of the scope, or each
-
-
-class Proved(tuple):
-    """Draws of a method whose sensitivities have proof pages, by statistic."""
-
-
-COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
-KNOWN, CASES = "outcome counts", "case counts"
-CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
-GENOME, MOMENTS = "genome sums", "genome moments"
 # A public input where second moments of rows are drawn.
 MOMENT_NORM = "norm of second moments of a row"
-REUSECOV = (COUNT, GRAM, *(Draws(statistic, Scope.BUDGET) for statistic in (KNOWN, CROSS, CASES)))
-SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
-KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
-# A line for each method that can be released.
-BY_METHOD = {
-    "reusecov-gauss": REUSECOV,
-    "reusecov-proj": REUSECOV,
-    "reusecov-ellipsoid": REUSECOV,
-    "blup": REUSECOV,
-    "blup-shared": REUSECOV,
-    "blup-steered": REUSECOV,
-    "blup-hedged": REUSECOV,
-    "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
-    "blup-genome": (
-        COUNT,
-        Draws(MOMENTS, Scope.ALL),
-        Draws(KNOWN, Scope.BUDGET),
-        Draws(GENOME, Scope.BUDGET),
-    ),
-    "adassp": (*REUSECOV, Draws(EIGENVALUE, Scope.ALL)),
-    "k-blup": (KENDALL, *SEPARATE),
-}
-# Those that turn rows before they sum them, whose audits do so, too.
-ON_TURNED_ROWS = ("blup-steered", "blup-ld")
-# Of methods of other packages, which say so themselves.
-OTHERS = {point.name: point.load() for point in points("draws")}
-PROVED = frozenset([*BY_METHOD, *(name for name, draws in OTHERS.items() if isinstance(draws, Proved))])
-BY_METHOD |= OTHERS
-ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 
 
@@ -79,9 +32,9 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
     It holds none if outcomes are public: fits take these, which no bundle holds. Nor if rows were turned or
     variants chosen, of which the check knows too little.
     """
-    is_known = method in PROVED and method not in ON_TURNED_ROWS and protection != Protection.FEATURE
-    draws = {*REUSECOV, Draws(EIGENVALUE, Scope.ALL)}
-    return is_known and {*BY_METHOD[method]} <= draws
+    row = stated_method(method) if method in PROVED else None
+    is_known = row is not None and not row.is_steered and protection != Protection.FEATURE
+    return is_known and {*row.draws} <= {*WITH_EIGENVALUE}
 
 
 def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) -> list[str]:
@@ -90,9 +43,10 @@ def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) ->
     `others` are draws that come before the draws of the method.
     """
     method = statement["method"]
-    if method not in BY_METHOD:
-        return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
-    expected_draws = [draws for draws in BY_METHOD[method] if _is_drawn(draws.statistic, statement)]
+    if (row := stated_method(method)) is None:
+        released = ", ".join(name for name, row in METHODS.items() if row.may_be_released)
+        return [f"method must be one of {released}, got {method}"]
+    expected_draws = [draws for draws in row.draws if _is_drawn(draws.statistic, statement)]
     expected_draws += others
     if _has_charged_accuracy(statement):
         expected_draws.append(ACCURACY)
@@ -158,7 +112,7 @@ def _has_charged_accuracy(statement: dict[str, Any]) -> bool:
 
 def _outcomes_lacking(expected: Draws, mechanisms: list[dict[str, Any]], outcomes: list[str]) -> list[str]:
     """Return the outcomes with too few or too many draws of a statistic."""
-    draws_by_outcome, names = defaultdict(list), [expected.statistic] * expected.times
+    draws_by_outcome, names = defaultdict(list), [expected.statistic]
     for mechanism in mechanisms:
         if (mechanism["statistic"], mechanism["mechanism"]) == (expected.statistic, expected.family):
             draws_by_outcome[mechanism["outcome"]].append(mechanism["statistic"])

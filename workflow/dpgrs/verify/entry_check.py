@@ -8,12 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.types import Rows
-from dpgrs.verify.covariate_check import FILE as COVARIATES
-from dpgrs.verify.covariate_check import is_adjusted, stated_inputs, stated_values
-from dpgrs.verify.draw_check import (
+from dpgrs.statement.draws import (
     ACCURACY,
-    BY_METHOD,
     CASES,
     CHOICE,
     COUNT,
@@ -25,6 +21,10 @@ from dpgrs.verify.draw_check import (
     MOMENTS,
     SUBSET,
 )
+from dpgrs.statement.methods import stated_method
+from dpgrs.types import Rows
+from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.covariate_check import is_adjusted, stated_inputs, stated_values
 from dpgrs.verify.folder_check import file_digest, read_rows
 from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 
@@ -87,7 +87,8 @@ def choices_of(statement: dict[str, Any]) -> dict[str, int]:
 
 def choice_parts(statement: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the mechanisms that choose variants for a method."""
-    draws = BY_METHOD.get(statement["method"], ())
+    row = stated_method(statement["method"])
+    draws = row.draws if row else ()
     choices = {(line.statistic, line.family) for line in draws if line.family in (CHOICE, SUBSET)}
     return [
         mechanism
@@ -142,7 +143,7 @@ def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn
     is_coded = ROW_NORM in stated_inputs(statement)
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
     chosen = choices_of(statement)
-    expected_statistics = {draws.statistic for draws in (*BY_METHOD[statement["method"]], ACCURACY)}
+    expected_statistics = {draws.statistic for draws in (*stated_method(statement["method"]).draws, ACCURACY)}
     problems = []
     for mechanism in statement["mechanisms"]:
         # A draw is of one outcome, or of all.

@@ -21,8 +21,9 @@ from dpgrs.statement.conditions import (
     NO_FILES,
     CheckedFile,
 )
+from dpgrs.statement.draws import ACCURACY
 from dpgrs.statement.effects_metadata import TRUNCATED_LD
-from dpgrs.statement.methods import stated_method
+from dpgrs.statement.methods import stated_method, steers_rows
 from dpgrs.statement.schema import REQUIRED_INPUTS
 from dpgrs.statement.words import COVARIATES_INPUT, ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
@@ -35,7 +36,7 @@ from dpgrs.verify.covariate_check import (
     stated_inputs,
 )
 from dpgrs.verify.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.verify.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
+from dpgrs.verify.draw_check import MOMENT_NORM, has_moments
 from dpgrs.verify.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.verify.folder_check import read_rows
 
@@ -297,7 +298,7 @@ def _required(statement: dict[str, Any], stated: dict[str, list]) -> list[str]:
     is_feature = statement["guarantee"]["protection"] == Protection.FEATURE
     is_of_sums = not stated_method(statement["method"]).draws_from_rows
     # Turned rows have a fine grid in any coding.
-    is_turned = statement["method"] in ON_TURNED_ROWS
+    is_turned = steers_rows(statement["method"])
     steps = {name: step for name, step in WHOLE_STEPS.items() if not (is_turned and name == "cross product")}
     is_clipped = stated_method(statement["method"]).takes_ld or any(
         Fraction(mechanism["grid"]) < steps[mechanism["statistic"]]

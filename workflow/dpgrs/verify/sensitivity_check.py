@@ -8,21 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpgrs.statement.draws import CASES, COUNT, CROSS, GENOME, GRAM, KNOWN, MOMENTS, REUSECOV
+from dpgrs.statement.methods import PROVED, stated_method, steers_rows
 from dpgrs.types import Neighbours, Protection, Rows, Unit
-from dpgrs.verify.draw_check import (
-    BY_METHOD,
-    CASES,
-    COUNT,
-    CROSS,
-    GENOME,
-    GRAM,
-    KNOWN,
-    MOMENT_NORM,
-    MOMENTS,
-    ON_TURNED_ROWS,
-    PROVED,
-    REUSECOV,
-)
+from dpgrs.verify.draw_check import MOMENT_NORM
 from dpgrs.verify.entry_check import ROW_NORM, SUMS_OF_ACCURACY, choices_of
 from dpgrs.verify.input_check import OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
 
@@ -86,7 +75,7 @@ def sensitivity_problems(statement: dict[str, Any], *, n_columns: int) -> list[s
         if name not in BY_STATISTIC:
             continue  # nothing of a bundle is made of it
         square, page = BY_STATISTIC[name]
-        if statement["method"] in ON_TURNED_ROWS and name == "cross product":
+        if steers_rows(statement["method"]) and name == "cross product":
             page = "steered"
         elif row.is_clipped and name == "gram":
             page = "clipped_gram"
@@ -94,7 +83,7 @@ def sensitivity_problems(statement: dict[str, Any], *, n_columns: int) -> list[s
             square(row, chosen.get(mechanism["outcome"], n_columns), mechanism["entries"]) * rows_of_unit**2
         )
         claimed = Fraction(mechanism["sensitivity"]) ** 2
-        is_of_sums = {*BY_METHOD[statement["method"]]} <= {*REUSECOV}
+        is_of_sums = {*stated_method(statement["method"]).draws} <= {*REUSECOV}
         is_exact = name in ALONG_MAP or (name in EXACT and is_of_sums)
         if claimed < least * (1 - SIX_DIGITS) or (is_exact and claimed > least * (1 + SIX_DIGITS)):
             claim = (

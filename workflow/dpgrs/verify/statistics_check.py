@@ -18,12 +18,13 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from dpgrs.errors import UsageError
+from dpgrs.statement.draws import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN
 from dpgrs.statement.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
 from dpgrs.statement.methods import stated_method
 from dpgrs.statement.words import ROWS_INPUT
 from dpgrs.types import Rows
 from dpgrs.verify.covariate_check import stated_inputs, stated_values
-from dpgrs.verify.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
+from dpgrs.verify.draw_check import has_statistics
 from dpgrs.verify.entry_check import MOST_AXES, ROW_NORM, STATED, columns_of, components_of
 from dpgrs.verify.folder_check import MIB, file_digest, lines_of, read_text
 from dpgrs.verify.input_check import OUTCOME_BOUND, OUTCOME_NORM, constants_of_outcomes

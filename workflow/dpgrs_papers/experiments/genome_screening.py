@@ -17,7 +17,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import uniforms
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import PALETTE
-from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.selection.registry import SELECTORS, chooser_of
 from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows, Selection, Unit
@@ -84,10 +84,10 @@ def _choices(
     """Yield epsilon, None of the exact choice, and the (n_outcomes, k) variants chosen."""
     (selector, law), outcomes, k = COMPARED[name], range(len(data.Y)), settings["k"]
     row = SELECTORS[selector]
-    choose = named(row.exact)
+    choose = chooser_of(selector).choose_exactly
     exact_options = {"n_choices": k, "outcome_bound": TERMS["outcome_bound"]}
     yield None, np.array([choose(data, number, **exact_options) for number in outcomes])
-    if row.private is None:
+    if not row.is_private:
         return
     share = SHARE - COUNT_SHARE * row.counts_units
     screening_terms = ScreeningTerms(

@@ -16,10 +16,11 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, moved_into_ellipsoid
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
+from dpgrs.methods.sum_fits import moved_by_public_side, moved_into_ellipsoid
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.settings import resolve
@@ -185,7 +186,7 @@ def _fits(draw: Any, method: str, noisy: Any, test: dict[int, TestRows]) -> Iter
         if method != "reusecov-gauss":
             return  # the evidence is of X'Y as it was released, not as it was moved
         fit_terms, which = replace(fit_terms, rule=Penalty.EVIDENCE), EVIDENCE
-    fit = draw.mechanism.fit(method, noisy, terms=fit_terms, **options)
+    fit = fit_released(method, noisy, terms=fit_terms, **options)
     labels = {"method": method, "protection": str(request.protection), "which": which, "penalty": math.nan}
     cell = {"epsilon": request.epsilon, "n_variants": size, "n_outcomes": count}
     yield labels | cell | means(*test[size].errors(fit))

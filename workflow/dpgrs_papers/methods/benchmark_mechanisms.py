@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.types import Coding
 from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
-from dpgrs_papers.methods.naive import fit_separately, private_separate_statistics
-from dpgrs_papers.methods.row_mechanisms import DrawnFits, WholeFits
+from dpgrs_papers.methods.naive import SeparateFits, fit_separately, private_separate_statistics
+from dpgrs_papers.methods.row_mechanisms import DrawnFits, WholeFits, WholeFitter
 from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
 
 if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.reusecov import NoisyStatistics
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
 
 NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger knows them
@@ -139,14 +141,48 @@ class SketchedStatistics(OwnStatistics):
         )
         return replace(noisy, origin=origin, slopes=slopes)
 
+
+class Naive(Fitter):
+    """Ridge regression of every outcome on an X'X of its own."""
+
+    mechanism, mechanism_of_benchmark = SeparateFits, FittedSeparately
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.methods.audits.baselines import naive_cases
+
+        return naive_cases()
+
     def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: "PrivacyRequest",
-        terms: Any,
-        outcomes: np.ndarray | None = None,
+        self, drawn: Any, *, request: "PrivacyRequest", terms: Any, outcomes: np.ndarray | None = None
+    ) -> "LinearFit":
+        if isinstance(drawn, DrawnFits):
+            return drawn.fit
+        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)
+
+
+class DpSgd(WholeFitter):
+    """Gradient descent with noisy gradients."""
+
+    mechanism = SgdFits
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.methods.audits.baselines import sgd_cases
+
+        return sgd_cases()
+
+
+class Sketch(Fitter):
+    """Ridge regression on X'X of a sample."""
+
+    mechanism = SketchedStatistics
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.methods.audits.baselines import sketch_cases
+
+        return sketch_cases()
+
+    def fit(
+        self, drawn: Any, *, request: "PrivacyRequest", terms: Any, outcomes: np.ndarray | None = None
     ) -> "LinearFit":
         is_row_centred = request.coding == Coding.ROW_CENTRED
         fit = fit_reusecov(drawn, penalty=terms.penalty, keeps_negative=is_row_centred)

@@ -22,13 +22,10 @@ from dpgrs.methods.reusecov import (
 )
 from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
 from dpgrs.methods.sum_mechanisms import OwnStatistics
-from dpgrs.statement.fit_steps import RIDGE
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.noise.base import NoiseSource
-
-STEPS = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *RIDGE)
 
 
 @lru_cache(maxsize=256)
@@ -164,6 +161,7 @@ class SeparateFits(OwnStatistics):
     """The count, and all else for every outcome by itself, also where outcomes share a budget."""
 
     name = "naive-statistics"
+    audited = (*OwnStatistics.audited[:2], "private_separate_statistics")
     kind = SeparateStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
@@ -202,14 +200,3 @@ class SeparateFits(OwnStatistics):
 
     def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
-
-    def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: "PrivacyRequest",
-        terms: Any,
-        outcomes: np.ndarray | None = None,
-    ) -> LinearFit:
-        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)

@@ -11,15 +11,16 @@ from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.chosen_requests import row_norm_of_half
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, asked_of_choices
-from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.row_mechanisms import OfChoices, exact_rows
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.types import Coding
 from dpgrs_papers.methods.boosted_adassp import ROUNDS
-from dpgrs_papers.methods.row_fits import boosted_request, fit_rows
+from dpgrs_papers.methods.row_fits import BOOSTED, TUKEY, boosted_request, fit_rows
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs_papers.methods.boosted_adassp import BoostedRequest
     from dpgrs_papers.methods.row_fits import RowFit, RowFitter
@@ -51,17 +52,6 @@ class WholeFits(OwnStatistics):
         statuses = {"statuses": drawn.statuses} if set(drawn.statuses) - {"ok"} else {}
         return statuses | ({"note": drawn.note} if drawn.note else {})
 
-    def fit(
-        self,
-        method: str,
-        drawn: Any,
-        *,
-        request: "PrivacyRequest",
-        terms: Any,
-        outcomes: np.ndarray | None = None,
-    ) -> LinearFit:
-        return drawn.fit
-
 
 class BoostedFits(WholeFits):
     """Boosted AdaSSP of every outcome by itself, on all variants: smallest eigenvalue, X'X and rounds.
@@ -73,6 +63,7 @@ class BoostedFits(WholeFits):
     name = "boosted-fits"
     draws = MappingProxyType({"genotypes": (), "outcomes": ("eigenvalue", "gram", *("round",) * ROUNDS)})
     takes, reads = ("variant_set",), ("privacy.bounds", "privacy.genotype_clip")
+    row_fitter = BOOSTED
 
     def terms(self, request: "PrivacyRequest") -> "BoostedRequest":
         return boosted_request(request, n_fits=request.n_outcomes)
@@ -130,7 +121,7 @@ class BoostedFits(WholeFits):
         **options: Any,
     ) -> DrawnFits:
         fit, fits = fit_chosen_rows(
-            named(METHODS[self.methods[0]].of_rows),
+            self.row_fitter,
             data,
             chosen,
             request=request,
@@ -162,6 +153,7 @@ class TukeyFits(BoostedFits):
 
     name = "tukey-fits"
     reads = OF_TUKEY
+    row_fitter = TUKEY
 
     def asked(
         self, request: "PrivacyRequest", *, method: str, data: Any, n_outcomes: int, settings: Any
@@ -177,11 +169,55 @@ class ChosenTukeyFits(ChosenBoostedFits):
 
     name = "chosen-tukey-fits"
     reads = (*READS_OF_CHOICES, *OF_TUKEY)
+    row_fitter = TUKEY
 
     def exact(self, request: Any, *, data: Any, names: Sequence[str], settings: Any) -> dict:
         # The count's share is of all of epsilon.
         tukey_options = _of_tukey(settings, fit_share=1 - request.share_of_choices)
         return super().exact(request, data=data, names=names, settings=settings) | tukey_options
+
+
+class WholeFitter(Fitter):
+    """A method whose mechanism draws its fits as a whole."""
+
+    def fit(
+        self, drawn: DrawnFits, *, request: Any, terms: Any, outcomes: np.ndarray | None = None
+    ) -> LinearFit:
+        return drawn.fit
+
+
+class Boosted(WholeFitter):
+    """Boosted AdaSSP on all variants."""
+
+    mechanism = BoostedFits
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.methods.audits.boosted import boosted_cases
+
+        return boosted_cases()
+
+
+class ChosenBoosted(Boosted):
+    """Boosted AdaSSP on the variants that are chosen for each outcome."""
+
+    mechanism = ChosenBoostedFits
+
+
+class Tukey(WholeFitter):
+    """The Tukey mechanism on all variants."""
+
+    mechanism = TukeyFits
+
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.methods.audits.tukey import tukey_cases
+
+        return tukey_cases()
+
+
+class ChosenTukey(Tukey):
+    """The Tukey mechanism on the variants that are chosen for each outcome."""
+
+    mechanism = ChosenTukeyFits
 
 
 def _of_tukey(settings: Any, *, fit_share: float = 1.0) -> dict[str, float]:

@@ -22,6 +22,7 @@ from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import cross_product, is_fractional, outcome_parts
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
+from dpgrs.selection.chooser import Chooser
 from dpgrs.types import Neighbours, Protection, Rows, Unit
 from dpgrs_papers.selection.sensitivity import sis_sensitivity
 from dpgrs_papers.selection.top_k import top_k
@@ -30,6 +31,7 @@ from dpgrs_papers.types import Scaling
 if TYPE_CHECKING:
     from dpgrs.io.stored_genotypes import StoredGenotypes
     from dpgrs.methods.chosen_requests import ScreenedRequest
+    from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.selection.screening_data import ScreeningData
 
@@ -260,28 +262,44 @@ def _scores_of(data: "ScreeningData", outcome_bound: float) -> SisScores:
     )
 
 
-def choose_privately(
-    data: "ScreeningData", number: int, *, request: SisRequest, noise: "NoiseSource", outcome_bound: float
-) -> tuple[np.ndarray, SubsetEvent]:
-    """Choose for one outcome of a study, by its number."""
-    scores = study_scores(data, outcome_bound).of_outcome(number)
-    return private_sis(scores, request=request, noise=noise, name=SIS_STATISTIC)
+class Sis(Chooser):
+    """Choices by DP-SIS."""
 
+    def request(self, screened: "ScreenedRequest", **options: Any) -> SisRequest:
+        # The rows are those of the scores.
+        return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **options)
 
-def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
-    """Choose without noise."""
-    return top_k(study_scores(data, outcome_bound).values[number], n_choices)
+    def choose(
+        self,
+        data: "ScreeningData",
+        number: int,
+        *,
+        request: SisRequest,
+        noise: "NoiseSource",
+        outcome_bound: float,
+    ) -> tuple[np.ndarray, SubsetEvent]:
+        scores = study_scores(data, outcome_bound).of_outcome(number)
+        return private_sis(scores, request=request, noise=noise, name=SIS_STATISTIC)
 
+    def choose_exactly(
+        self, data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float
+    ) -> np.ndarray:
+        return top_k(study_scores(data, outcome_bound).values[number], n_choices)
 
-def choose_as_paper(
-    data: "ScreeningData", number: int, *, request: SisRequest, noise: "NoiseSource", outcome_bound: float
-) -> tuple[np.ndarray]:
-    """Choose in the paper's scaling: not private, only to compare with."""
-    y = data.Y[number, data.is_training]
-    is_known = ~np.isnan(y)
-    return (paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=noise).chosen,)
+    def choose_as_paper(
+        self,
+        data: "ScreeningData",
+        number: int,
+        *,
+        request: SisRequest,
+        noise: "NoiseSource",
+        outcome_bound: float,
+    ) -> tuple[np.ndarray]:
+        y = data.Y[number, data.is_training]
+        is_known = ~np.isnan(y)
+        return (paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=noise).chosen,)
 
+    def audit_cases(self) -> "list[AuditCase]":
+        from dpgrs_papers.selection.audits.sis import sis_cases
 
-def make_request(screened: "ScreenedRequest", **options: Any) -> SisRequest:
-    """Return the request for one outcome of a study; the scores name their rows."""
-    return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **options)
+        return sis_cases()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.errors import UsageError
+from dpgrs.selection.chooser import Chooser
 from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import LassoScaling
 
@@ -62,9 +63,13 @@ def choose_by_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> np.ndarray:
     return top_k(np.abs(coefficients), k)
 
 
-def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
-    """Choose for one outcome of a study, by its number, by one Lasso on all rows."""
-    return choose_by_lasso(data.training_rows, data.Y[number, data.is_training], k=n_choices)
+class LassoOfAll(Chooser):
+    """Choices by one Lasso on all rows, without a private twin."""
+
+    def choose_exactly(
+        self, data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float
+    ) -> np.ndarray:
+        return choose_by_lasso(data.training_rows, data.Y[number, data.is_training], k=n_choices)
 
 
 def lasso_coefficients(

@@ -20,11 +20,12 @@ import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.chosen_exactly import with_intercept
-from dpgrs.methods.registry import Method
+from dpgrs.methods.registry import n_counts
 from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.base import NoiseSource
-from dpgrs.selection import registry as selectors
 from dpgrs.selection.dp_kendall import PAIRS, TablePairs
+from dpgrs.selection.registry import chooser_of
+from dpgrs.statement.methods import Method
 from dpgrs.types import Neighbours, Rows, Selection
 from dpgrs_papers.methods.boosted_adassp import clip_rows
 from dpgrs_papers.methods.lower_count import private_lower_count
@@ -101,7 +102,7 @@ class TableRequest:
 
     def has_private_count(self, method: Method) -> bool:
         """Whether something is to be paid for the number of rows, a bool."""
-        return method.n_counts > 0 and self.tukey.has_private_count
+        return n_counts(method) > 0 and self.tukey.has_private_count
 
     def budget(self, method: Method) -> dict[str, float]:
         """Split epsilon: a dict of ``count``, ``screening`` and ``fit``, 0 where the method has none."""
@@ -224,9 +225,9 @@ def choose_columns(
 
     The result is their (k,) int64 indices, and then the events; `n_low` is public or was released before.
     """
-    selector, data, options = selectors.SELECTORS[method.selector], TableValues(X, y), {"outcome_bound": None}
+    chooser, data, options = chooser_of(method.selector), TableValues(X, y), {"outcome_bound": None}
     if method.is_non_private:
-        return selectors.named(selector.exact)(data, 0, n_choices=request.k, **options), *()
-    choice_request = selectors.named(selector.of_table)(request, epsilon=epsilon, n_low=n_low)
+        return chooser.choose_exactly(data, 0, n_choices=request.k, **options), *()
+    choice_request = chooser.request_of_table(request, epsilon=epsilon, n_low=n_low)
     source = noise.on(data_digest(X, y))
-    return selectors.named(selector.private)(data, 0, request=choice_request, noise=source, **options)
+    return chooser.choose(data, 0, request=choice_request, noise=source, **options)

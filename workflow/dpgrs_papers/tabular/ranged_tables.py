@@ -23,11 +23,12 @@ from dpgrs.io.tables.tables import header_of, rows_of
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
-from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.ols import fit_exactly
-from dpgrs.methods.registry import METHODS, Method
+from dpgrs.methods.registry import METHODS, n_counts
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.statement.methods import Method
 from dpgrs.study.in_process import draws_of_study, training_data, variants_of_table
 from dpgrs.study.settings import resolve
 from dpgrs.study.table_values import range_problems
@@ -203,7 +204,7 @@ def budget_of_study(request: TableRequest, row: Method) -> dict[str, float]:
     if row.is_non_private:
         return dict.fromkeys(("count", "screening", "fit"), 0.0)
     is_counted = request.neighbours == Neighbours.ADD_REMOVE
-    count = request.epsilon * request.count_share * row.n_counts * is_counted
+    count = request.epsilon * request.count_share * n_counts(row) * is_counted
     screening = request.epsilon * request.screening_share * row.is_screened
     return {"count": count, "screening": screening, "fit": request.epsilon - count - screening}
 
@@ -285,7 +286,7 @@ def _fit(settings: StudyConfig, data: TrainingData, key: tuple) -> tuple[LinearF
         return fit_chosen_exactly(rows, exact_choices(rows, row.selector, **choice_options)), Status.RELEASED
     (draw,) = draws_of_study(settings, data)
     noisy = draw.draw(BenchmarkNoise(settings.seed, *key, *draw.key))
-    fit = draw.mechanism.fit(
+    fit = fit_released(
         method, noisy, request=draw.request, terms=FitTerms.of(settings.regression.as_dict()), outcomes=None
     )
     (ending,) = getattr(noisy, "statuses", ()) or ("ok",)

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import Method
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.text_table import text_table
+from dpgrs.statement.methods import Method
 from dpgrs_papers.selection.lasso import STANDARD
 from dpgrs_papers.tabular.compositions import TableRequest
 from dpgrs_papers.tabular.feature_tables import OWN_SCALE, FeatureTable, read_feature_table, read_named_scales

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgrs.evaluation.metrics import r_squared
-from dpgrs.methods.registry import Method
 from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.public_random import generator
+from dpgrs.statement.methods import Method
 from dpgrs_papers.tabular.compositions import TableFit, TableRequest, fit_method
 
 Split = tuple[np.ndarray, np.ndarray]  # rows to test on, and rows to train on

@@ -1,9 +1,11 @@
 """Which methods `dpgrs tabular` takes: all rows of the registry that can be fitted on a plain table."""
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from dpgrs.methods.registry import METHODS, Method, named
+from dpgrs.methods.registry import METHODS
 from dpgrs.selection.registry import SELECTORS
+from dpgrs.statement.methods import Method
 from dpgrs.study.table_cohort import ranged_methods
 from dpgrs.types import Protection
 
@@ -31,8 +33,8 @@ def fitter_of(row: Method) -> "RowFitter":
     """Return the RowFitter of one of `table_methods`."""
     from dpgrs_papers.methods.row_fits import LEAST_SQUARES  # scipy, which help does without
 
-    return LEAST_SQUARES if row.is_non_private else named(row.of_rows)
+    return LEAST_SQUARES if row.is_non_private else resolve_name(row.code).mechanism.row_fitter
 
 
 def _fits_tables(row: Method) -> bool:
-    return bool(row.of_rows) and (not row.is_screened or bool(SELECTORS[row.selector].of_table))
+    return row.reads_rows and (not row.is_screened or SELECTORS[row.selector].takes_tables)

@@ -13,6 +13,7 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.types import Neighbours, Rows, Unit
+from dpgrs_papers.methods.audits.chosen import chosen_cases
 from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, private_sis, table_sis_scores
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ class ExactRows:
 
 
 def sis_cases() -> list[AuditCase]:
-    """Return cases of haplotypes, of people and of a table."""
+    """Return cases of haplotypes, of people and of a table, and of sets in a study."""
     added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
     return [
         _case(added, Rows.HAPLOTYPES, Unit.PERSON, gamma=0.5),
         _case(replaced, Rows.PEOPLE, Unit.PERSON, gamma=0.8),
         _case(added, Rows.PEOPLE, Unit.PERSON, gamma=0.8, is_table=True),
+        *chosen_cases(),
     ]
 
 

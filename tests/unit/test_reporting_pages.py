@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.reporting import pages, writing
+from dpgrs.reporting import pages, rendering
 from dpgrs.reporting.data import ClippedRows, Clipping
 from dpgrs.reporting.outcomes import correlation
 from dpgrs.reporting.pages import outcome_writer, write_overview
@@ -322,9 +322,9 @@ def test_pages__what_was_clipped(data, tmp_path):
 
 def test_write_report__processes_share_the_folders(data, tmp_path, monkeypatch):
     folders = [Chunk("01", 1, 1), Chunk("02", 2, 2), Chunk("03", 3, 3)]
-    monkeypatch.setattr(writing, "chunks", lambda n_outcomes: folders)
+    monkeypatch.setattr(rendering, "chunks", lambda n_outcomes: folders)
 
-    writing.write_report(pages, data, tmp_path / "report", processes=2)
+    rendering.write_report(pages, data, tmp_path / "report", processes=2)
 
     found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("outcome_*.html"))
     assert found == [f"report/outcomes/0{i}/outcome_000{i}.html" for i in (1, 2, 3)]

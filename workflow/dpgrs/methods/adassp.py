@@ -257,18 +257,6 @@ def fit_adassp(statistics: AdasspStatistics) -> "LinearFit":
 
     lambda = max(0, sqrt(d ln(2 d^2/rho)) s_G - max(0, eigenvalue~ - 1.645 s)), rho = 0.05, s_G and s the
     standard deviations of the noise. Centred as in `fit_reusecov`.
-
-    Parameters
-    ----------
-    statistics : AdasspStatistics
-
-    Returns
-    -------
-    LinearFit
-
-    Privacy
-    -------
-    Post-processing: costs nothing.
     """
     fit = fit_reusecov(statistics, penalty=statistics.penalty / statistics.n)
     return fit.in_half_coding(statistics.origin)

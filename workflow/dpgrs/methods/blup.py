@@ -56,55 +56,34 @@ class BlupFit:
 
 
 def fit_blup(
-    gram: np.ndarray,
-    cross: np.ndarray,
-    n: float,
+    gram: np.ndarray,  # (n_variants, n_variants) symmetric, centred X'X, noisy or exact
+    cross: np.ndarray,  # (n_outcomes, n_variants), noisy X'Y of publicly standardised outcomes
+    n: float,  # > 0, number of rows, noisy or exact
     *,
-    gram_sd: float,
+    gram_sd: float,  # >= 0, standard deviation of the noise of an entry; 0 where exact, here and below
     cross_sd: float,
+    # (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     means: np.ndarray | None = None,
-    heritability: float | None = None,
+    heritability: float | None = None,  # in (0, 1), public; None estimates it for every outcome
+    # (n_outcomes,) >= 1, all rows over those on which an outcome is known: only these were summed.
     inflation: np.ndarray | None = None,
+    # (n_outcomes,) in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`).
     slopes: np.ndarray | None = None,
+    # Where columns of `cross` are directions, and then noise; None for X'Y itself.
     steering: "Steering | None" = None,
-    effects: PublicEffects | None = None,
+    effects: PublicEffects | None = None,  # from which the effects of outcomes may differ
 ) -> BlupFit:
-    """Estimate effects from noisy statistics, under full or label protection.
+    """Estimate effects from noisy statistics, under full or label protection; post-processing costs nothing.
+
+    An exact Gram matrix is public only where the genotypes are: under label protection.
 
     Standard errors are returned where they were measured to be calibrated: with an exact Gram matrix, or
     with a stated heritability, and without public effects. An h2 estimated through the noise of the Gram
     matrix is not good enough. A stated one must be about right: where the truth is 0.8, stating 0.5 makes
     95 % intervals cover 88 %. Nor do they hold where rows were clipped and little but that is left of the
-    variance of effects: `dpgrs.methods.sum_fits` withholds them there.
+    variance of effects: `dpgrs.methods.fits` withholds them there.
 
-    Parameters
-    ----------
-    gram : (n_variants, n_variants) symmetric, centred X'X, noisy or exact.
-    cross : (n_outcomes, n_variants), noisy X'Y of publicly standardised outcomes.
-    n : float > 0, number of rows, noisy or exact.
-    gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
-    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
-    heritability : float in (0, 1), public; None estimates it for every outcome.
-    inflation : (n_outcomes,) float64 >= 1, n over the number of rows on which each outcome is known: only
-        these were summed. None takes all as known.
-    slopes : (n_outcomes,) float64 in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`); None takes all
-        as not clipped.
-    steering : Steering, of a `cross` that has its directions for columns, and then noise; None of X'Y itself.
-    effects : PublicEffects, from which the effects of outcomes may differ; None goes without.
-
-    Returns
-    -------
-    BlupFit
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is passed is released or public. An exact Gram matrix is
-    public only where the genotypes are: under label protection.
-
-    Raises
-    ------
-    UsageError
-        For a number of rows, a standard deviation or a heritability out of its domain.
+    It raises UsageError for a number of rows, a standard deviation or a heritability out of its domain.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
@@ -234,7 +213,7 @@ def fit_blup_public_outcomes(
     cross: np.ndarray,
     n: float,
     *,
-    outcomes: np.ndarray,
+    outcomes: np.ndarray,  # (n_outcomes, n_rows), public: the clipped outcomes that were summed
     gram_sd: float,
     cross_sd: float,
     means: np.ndarray | None = None,
@@ -252,25 +231,9 @@ def fit_blup_public_outcomes(
     X'Y are linear in it, so that the shrunk X'Y goes into them as if it were exact. No standard error is
     returned: none was shown to be calibrated. Nor is the heritability one to report.
 
-    Parameters
-    ----------
-    outcomes : (n_outcomes, n_rows), the clipped outcomes that were summed.
-    gram, cross, n, gram_sd, cross_sd, means, heritability : as in `fit_blup`; h2 is common to all outcomes.
-    inflation, slopes : as in `fit_blup`. The model is that of outcomes that are 0 where they are missing, and
-        as they were clipped; their weights are multiplied by the one and divided by the other.
-
-    Returns
-    -------
-    BlupFit
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if the outcomes are public and the rest is released or public.
-
-    Raises
-    ------
-    UsageError
-        As in `fit_blup`.
+    All other arguments are as in `fit_blup`, and so are errors; h2 is common to all outcomes. The model is
+    that of outcomes that are 0 where they are missing, and as they were clipped; their weights are multiplied
+    by `inflation` and divided by `slopes`.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
     grid, spectrum = heritability_grid(heritability), noisy_spectrum(gram, gram_sd=gram_sd)

@@ -47,33 +47,17 @@ def fit_blup_hedged(
     cross: np.ndarray,
     n: float,
     *,
-    ld: "PublicLd",
+    ld: "PublicLd",  # of the same variants
     gram_sd: float,
     cross_sd: float,
     means: np.ndarray | None = None,
     heritability: float | None = None,
-    **scaling: Any,
+    **scaling: Any,  # inflation and slopes
 ) -> BlupFit:
     """Estimate effects from noisy statistics, with public linkage disequilibrium as far as it helps.
 
-    Parameters
-    ----------
-    gram, cross, n, gram_sd, cross_sd, means, heritability : as in `dpgrs.methods.blup.fit_blup`.
-    ld : PublicLd, of the same variants.
-    **scaling : inflation and slopes, as there.
-
-    Returns
-    -------
-    BlupFit, without standard errors, whose `public_share` is from 0 to 1.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is passed is released or public.
-
-    Raises
-    ------
-    UsageError
-        As in `fit_blup`.
+    All other arguments are as in `dpgrs.methods.blup.fit_blup`, and so are errors. The BlupFit has no
+    standard errors; its `public_share` is from 0 to 1.
     """
     options = {"cross_sd": cross_sd, "heritability": heritability, **scaling}
     blup_options = {"means": means, **options}

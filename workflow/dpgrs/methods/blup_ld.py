@@ -74,33 +74,17 @@ def fit_blup_ld(
     *,
     cross_sd: float,
     heritability: float | None = None,
+    # Whether the public genotypes are of the cohort's population: the fit then models no mismatch, and the
+    # mismatch that is returned serves a warning only.
     is_matched: bool = False,
-    **options: Any,
+    **options: Any,  # inflation, slopes, steering and effects
 ) -> tuple[BlupFit, Mismatch]:
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
-    Parameters
-    ----------
-    ld : PublicLd
-    cross, n, cross_sd, heritability : as in `dpgrs.methods.blup.fit_blup`.
-    is_matched : bool, whether the public genotypes are of the cohort's population: the fit then models no
-        mismatch, and the mismatch that is returned serves a warning only.
-    **options : inflation, slopes, steering and effects, as there. The mismatch is estimated without public
-        effects; with these, outcomes do not share causes.
-
-    Returns
-    -------
-    BlupFit, without standard errors, averaged over mismatches by their likelihood, and with few strong
-    effects (`dpgrs.methods.sparse_effects`); and the most probable Mismatch.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is passed is released or public.
-
-    Raises
-    ------
-    UsageError
-        As in `fit_blup`.
+    All other arguments are as in `dpgrs.methods.blup.fit_blup`, and so are errors. The mismatch is estimated
+    without public effects; with these, outcomes do not share causes. The BlupFit has no standard errors. It
+    is averaged over mismatches by their likelihood, and with few strong effects
+    (`dpgrs.methods.sparse_effects`); the second result is the most probable Mismatch.
     """
     require_terms(n=n, gram_sd=0.0, cross_sd=cross_sd, heritability=heritability)
     spectrum = ld.spectrum(n)

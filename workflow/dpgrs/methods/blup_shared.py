@@ -135,26 +135,10 @@ def fit_blup_shared(
 ) -> BlupFit:
     """Estimate effects from noisy statistics, under full or label protection, of outcomes that share causes.
 
-    If the statistics show no factor, the weights are those of `fit_blup`, bit for bit. Standard errors are
-    returned only for steered X'Y: no others were shown to be calibrated.
-
-    Parameters
-    ----------
-    gram, cross, n, steering, **options : as in `fit_blup`.
-
-    Returns
-    -------
-    BlupFit, with the heritabilities of BLUP.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is passed is released or public. The bootstrap uses only
-    released numbers, and is seeded by a public constant.
-
-    Raises
-    ------
-    UsageError
-        As in `fit_blup`.
+    If the statistics show no factor, the weights are those of `fit_blup`, bit for bit. The heritabilities are
+    always those of `fit_blup`; arguments and errors are as there. Standard errors are returned only for
+    steered X'Y: no others were shown to be calibrated. The bootstrap uses only released numbers, and is
+    seeded by a public constant.
     """
     options["steering"] = steering
     estimates = see(gram, cross, n, **options) if min(cross.shape) > 1 else None

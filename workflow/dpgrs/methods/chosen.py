@@ -181,24 +181,10 @@ def _sums(
 def fit_chosen(
     drawn: ChosenStatistics, method: str, *, request: SeparateRequest, terms: FitTerms, n_variants: int
 ) -> LinearFit:
-    """Fit each outcome from the statistics of its own variants.
+    """Fit each outcome by a method of `fit_released`, from the statistics of its own variants.
 
-    Parameters
-    ----------
-    drawn : ChosenStatistics
-    method : str, as in `fit_released`.
-    request : SeparateRequest, under which they were released.
-    terms : FitTerms
-    n_variants : int, that could be chosen.
-
-    Returns
-    -------
-    LinearFit of all variants; those not chosen have weights of 0. Its `chosen` is in the order of the
-    variants. It has no standard errors: a variant chosen for a large effect is estimated too large.
-
-    Privacy
-    -------
-    Post-processing: costs nothing.
+    `n_variants` could be chosen; those not chosen have weights of 0. The fit's `chosen` is in the order of
+    the variants. It has no standard errors: a variant chosen for a large effect is estimated too large.
     """
     weights, at_means = np.zeros((len(drawn.chosen), n_variants)), np.empty(len(drawn.chosen))
     origin = np.zeros(n_variants) if drawn.origin is None else drawn.origin

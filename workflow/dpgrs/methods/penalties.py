@@ -45,28 +45,9 @@ def evidence_penalty(
     posterior of an h2 that all outcomes share, under a flat prior. With exact statistics of centred columns
     and a known h2, ridge with this penalty is BLUP.
 
-    Parameters
-    ----------
-    gram : (n_variants, n_variants) symmetric, centred X'X as the ridge solves it, noisy or exact.
-    cross : (n_outcomes, n_variants), noisy X'Y of publicly standardised outcomes.
-    n : float > 0, number of rows, noisy or exact.
-    gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
-    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
-    inflation, slopes : (n_outcomes,) float64 or None, as in `fit_blup`.
-
-    Returns
-    -------
-    float >= 0, per row, as `penalty` of `fit_reusecov`; inf, which makes all weights 0, where the noise
+    Arguments and errors are as in `dpgrs.methods.blup.fit_blup`, for X'X as the ridge solves it. The result
+    is at least 0, per row, as `penalty` of `fit_reusecov`; inf, which makes all weights 0, where the noise
     leaves nothing of the Gram matrix to be seen.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is passed is released or public.
-
-    Raises
-    ------
-    UsageError
-        For a number of rows or a standard deviation out of its domain.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
@@ -111,7 +92,12 @@ def evidence_penalty(
     return math.exp(nearest.x) / n
 
 
-def adassp_penalty(n_variants: int, *, gram_sd: float, n: float) -> float:
+def adassp_penalty(
+    n_variants: int,  # >= 1
+    *,
+    gram_sd: float,  # > 0, standard deviation of the noise of an entry of X'X
+    n: float,  # > 0, number of rows, noisy or public
+) -> float:
     """Return AdaSSP's penalty [1]_ with the smallest eigenvalue of X'X taken as 0, which is always safe.
 
     lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho = `FAILURE` no eigenvalue of the
@@ -119,24 +105,8 @@ def adassp_penalty(n_variants: int, *, gram_sd: float, n: float) -> float:
     penalty by it; this one costs nothing. It ignores the noise of X'Y, which decides the best penalty if
     X'X is exact.
 
-    Parameters
-    ----------
-    n_variants : int >= 1
-    gram_sd : float > 0, standard deviation of the noise of an entry of X'X.
-    n : float > 0, number of rows, noisy or public.
-
-    Returns
-    -------
-    float > 0, per row, as `penalty` of `fit_reusecov`.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if n is released or public.
-
-    Raises
-    ------
-    UsageError
-        For a number out of its domain.
+    The result is above 0, per row, as `penalty` of `fit_reusecov`. It raises UsageError for a number out of
+    its domain.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=0.0)
     if gram_sd == 0:

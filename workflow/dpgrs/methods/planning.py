@@ -70,13 +70,14 @@ class ExpectedFit:
 
 def expected_fit(
     method: str,
-    request: "PrivacyRequest",
+    request: "PrivacyRequest",  # its bounds are taken into account
     *,
-    n_rows: int,
-    frequency: np.ndarray,
+    n_rows: int,  # >= 1, to train on: assumed, public, or released with noise
+    frequency: np.ndarray,  # (n_variants,) in [0, 1], public ALT allele frequencies
     terms: "FitTerms",
-    heritability: float,
-    n_outcomes: int,
+    heritability: float,  # in [0, 1], share of an outcome's variance that the variants explain
+    n_outcomes: int,  # >= 1, of the study
+    # Of a panel of the cohort's ancestry, which fits on public LD need; None takes variants as independent.
     ld: "PublicLd | None" = None,
 ) -> ExpectedFit:
     """Work out the noise of a weight and R^2 of the fit of a method under a model of the cohort.
@@ -84,31 +85,9 @@ def expected_fit(
     Rows are independent, variants too or of the correlations of a panel, y = (x - mean)'theta + e with theta
     normal, of one variance for all variants, and Var(x'theta) = `heritability` = 1 - Var(e).
 
-    Parameters
-    ----------
-    method : str, one whose row in the registry names a fit, and that does not need public outcomes, or one
-        of steered X'Y.
-    request : PrivacyRequest; its bounds are taken into account.
-    n_rows : int >= 1, rows to train on: assumed, public, or released with noise.
-    frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
-    terms : FitTerms
-    heritability : float in [0, 1], share of an outcome's variance that the variants explain.
-    n_outcomes : int >= 1, outcomes of the study, which are fitted together.
-    ld : PublicLd of a panel of the cohort's ancestry; None takes variants as independent. A fit on public
-        linkage disequilibrium needs one.
-
-    Returns
-    -------
-    ExpectedFit
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain.
-
-    Privacy
-    -------
-    No data are read and nothing is spent: synthetic rows meet seeded noise.
+    The method is fitted from ReuseCov's statistics or from steered X'Y, without public outcomes. No data are
+    read and nothing is spent: synthetic rows meet seeded noise. It raises UsageError if an argument is out of
+    its domain.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
     if is_ridge(method, terms.rule):

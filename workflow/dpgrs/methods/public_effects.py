@@ -66,21 +66,10 @@ class Told:
 
 
 def informed_fit(seen: "OutcomesSeen") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Estimate effects with public effects as their prior mean.
+    """Estimate effects with public effects as their prior mean, from OutcomesSeen with PublicEffects.
 
-    Parameters
-    ----------
-    seen : `dpgrs.methods.blup.OutcomesSeen`, with PublicEffects.
-
-    Returns
-    -------
-    weights : (n_outcomes, n_variants) float64
-    heritability : (n_outcomes,) float64
-    correlations : (n_outcomes,) float64, mean genetic correlations with the public effects.
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if all that is seen is released or public.
+    The results are weights, (n_outcomes, n_variants), and of each outcome the heritability and the mean
+    genetic correlation with the public effects.
     """
     file_effects = read_files(seen)
     log_likelihoods = _log_likelihoods(seen, file_effects)

@@ -391,24 +391,10 @@ def fit_reusecov(
     """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m'
     (docs/explanation/methods.md).
 
-    n_j is the number of rows on which outcome j is known.
+    n_j is the number of rows on which outcome j is known, and `penalty`, public, is at least 0, per row.
 
-    Negative eigenvalues of G_c, which only noise can cause, count as 0. Outcomes are taken to have mean 0: a
-    noisy mean would put noise along m into X'Y and ruin the fit.
-
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-    penalty : float >= 0, per row.
-    keeps_negative : bool, whether negative eigenvalues stay, as in the PRIMO paper.
-
-    Returns
-    -------
-    LinearFit
-
-    Privacy
-    -------
-    Post-processing: costs nothing, if `penalty` is public.
+    Negative eigenvalues of G_c, which only noise can cause, count as 0, unless they are kept as in the PRIMO
+    paper. Outcomes are taken to have mean 0: a noisy mean would put noise along m into X'Y and ruin the fit.
     """
     G_c, means = centred_gram(noisy.gram, noisy.n)
     V, options = noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], {"penalty": penalty}

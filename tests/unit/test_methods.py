@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import METHODS, methods_that, require_complete
+from dpgrs.methods.registry import DRAWN_FIRST, METHODS, drawn_first, methods_that, require_complete
 from dpgrs.preflight.checks import problems
 from dpgrs.statement.methods import Method
 from dpgrs.study.settings import resolve
@@ -125,3 +125,7 @@ def test_problems__samples_are_accounted_for_some_neighbours_alone(method, known
         "Change it, or leave the method out."
     )
     assert found(methods=["ridge", method], privacy={"neighbours": known}) == []
+
+
+def test_drawn_first__mechanisms_have_their_names():
+    assert [drawn_first(name).name for name in DRAWN_FIRST] == [*DRAWN_FIRST]

@@ -45,14 +45,13 @@ from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
 from dpgrs.study.method_choice import outcome_counts_ahead, scales_by_panel
-from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import (
     audited_functions,
     mechanism_named,
     mechanisms_of,
     takes_sums,
 )
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REGRESSION
 from dpgrs.study.variant_terms import (
     gives_truncated_ld,
     has_public_sites,
@@ -240,11 +239,7 @@ def files_of_draw(wildcards):
         "covariates": f"{PRIVATE}/covariates.npz",
     }
     takes = mechanism_named(wildcards.mechanism).takes
-    if (
-        IS_RELEASE
-        and wildcards.mechanism == CovariateRegression.name
-        and takes_map(SETTINGS.methods)
-    ):
+    if IS_RELEASE and wildcards.mechanism == REGRESSION and takes_map(SETTINGS.methods):
         takes += ("ld",)  # the map of the sums that are drawn next
     return {
         name: places[name] for name in takes if not (IS_RELEASE and name == "choices")

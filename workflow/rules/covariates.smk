@@ -75,7 +75,7 @@ if ADJUSTS:
         input:
             outcomes=OUTCOMES,
             covariates=COVARIATES,
-            drawn=[f"{REPLICATE}/drawn/{CovariateRegression.name}.npz"],
+            drawn=[f"{REPLICATE}/drawn/{REGRESSION}.npz"],
         output:
             outcomes=directory(in_place(DRAWN_OUTCOMES)),
         log:

@@ -7,9 +7,7 @@ rule draw:
     input:
         unpack(files_of_draw),
         outcomes=lambda wildcards: (
-            OUTCOMES
-            if wildcards.mechanism == CovariateRegression.name
-            else DRAWN_OUTCOMES
+            OUTCOMES if wildcards.mechanism == REGRESSION else DRAWN_OUTCOMES
         ),
         sites=SITES,
         audit=AUDIT,
@@ -81,4 +79,4 @@ if ADJUSTS:
         benchmark:
             f"{BENCHMARKS}/draw/{{replicate}}.{{mechanism}}.tsv"
         wildcard_constraints:
-            mechanism=CovariateRegression.name,
+            mechanism=REGRESSION,

@@ -1,9 +1,7 @@
 # The audits of a release, its metrics, and the bundle that it ends in.
 
 RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
-REGRESSION = (
-    [f"{PRIVATE}/replicate1/drawn/{CovariateRegression.name}.npz"] if ADJUSTS else []
-)
+REGRESSION = [f"{PRIVATE}/replicate1/drawn/{REGRESSION}.npz"] if ADJUSTS else []
 IS_CHARGED = SETTINGS.evaluation.metrics == "charged"
 IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.

@@ -9,9 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.covariate_mechanism import CovariateRegression
-from dpgrs.methods.drawn_choices import Choices
-from dpgrs.methods.registry import METHODS, fitter_of
+from dpgrs.methods.registry import CHOICES, DRAWN_FIRST, METHODS, drawn_first, fitter_of
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.selection.registry import SELECTORS
 
@@ -40,7 +38,7 @@ def audited_functions(method: str) -> tuple[str, ...]:
 
 def all_mechanisms() -> dict[str, SharedStatistics]:
     """Return all mechanisms by name, a dict."""
-    mechanisms = [SHARED, _instance(Choices), _instance(CovariateRegression)]
+    mechanisms = [SHARED, *(_instance(drawn_first(name)) for name in DRAWN_FIRST)]
     mechanisms += [
         mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)
     ]
@@ -74,7 +72,7 @@ def mechanisms_of(methods: Sequence[str], *, is_release: bool) -> list[SharedSta
     if is_release:
         return [mechanism_of(methods[0])]
     private = [name for name in methods if not METHODS[name].is_non_private]
-    choices = [Choices.name] if any(METHODS[name].is_screened for name in private) else []
+    choices = [CHOICES] if any(METHODS[name].is_screened for name in private) else []
     mechanism_names = (mechanism_of(name, is_release=False).name for name in private)
     shared = [SHARED.name] * takes_sums(methods)
     return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *mechanism_names])]

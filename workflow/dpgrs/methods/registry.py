@@ -11,6 +11,14 @@ from dpgrs.types import Penalty
 
 if TYPE_CHECKING:
     from dpgrs.methods.fitter import Fitter
+    from dpgrs.methods.sum_mechanisms import SharedStatistics
+
+# Mechanisms that draw before those of methods, by their names in the ledger; places as in `Method.code`.
+CHOICES, REGRESSION = "choices", "covariate-regression"
+DRAWN_FIRST = {
+    CHOICES: "dpgrs.methods.drawn_choices:Choices",
+    REGRESSION: "dpgrs.methods.covariate_mechanism:CovariateRegression",
+}
 
 
 def require_complete(row: Method) -> None:
@@ -63,3 +71,8 @@ def fitter_of(method: str) -> "Fitter":
 @cache
 def _fitter(place: str, method: str) -> "Fitter":
     return resolve_name(place)(method)
+
+
+def drawn_first(name: str) -> "type[SharedStatistics]":
+    """Return the class of a mechanism of `DRAWN_FIRST`."""
+    return resolve_name(DRAWN_FIRST[name])

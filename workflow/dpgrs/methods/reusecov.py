@@ -9,11 +9,11 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.linalg.steering import Steering
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Coding, Rows
 
 if TYPE_CHECKING:
+    from dpgrs.linalg.steering import Steering
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.accounting.events import GaussianEvent
     from dpgrs.privacy.noise.base import NoiseSource
@@ -48,7 +48,7 @@ class NoisyStatistics:
     slopes: np.ndarray | None = None
     # The turn of the rows: `cross` then has a column for each direction of it, and only noise in all other
     # columns.
-    steering: Steering | None = None
+    steering: "Steering | None" = None
     # (n_all, n_outcomes) float64, public: maps weights of components, which count as outcomes above, back to
     # outcomes (`LinearFit.of_outcomes`); None if there are no components.
     loadings: np.ndarray | None = None

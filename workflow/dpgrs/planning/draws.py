@@ -8,9 +8,9 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.methods.chosen_requests import request_of_rows
-from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.covariate_regression import STATISTIC
 from dpgrs.methods.mechanisms import mechanism_named, mechanism_of_study
+from dpgrs.methods.registry import REGRESSION
 from dpgrs.methods.reusecov import n_noisy_entries
 from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.noise.claims import scale_of
@@ -63,7 +63,7 @@ def rehearse(
     else:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     if config.covariates.adjusts_first:
-        regression = mechanism_named(CovariateRegression.name)
+        regression = mechanism_named(REGRESSION)
         covariate_request = regression_request(config, request)
         names = [str(number) for number in range(count)]
         sums = regression.zeros(covariate_request, count)

@@ -12,10 +12,9 @@ from dpgrs.errors import UsageError
 from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.replicates import save_labelled, write_events
-from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REGRESSION
 from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account
@@ -137,7 +136,7 @@ def draw(
         require_closed(
             *filter(None, (statistics, variant_set, covariates)), *chromosomes, outcomes, output, events
         )
-        if drawing.name == CovariateRegression.name and variant_set is None:
+        if drawing.name == REGRESSION and variant_set is None:
             raise UsageError(
                 "variant-set-missing",
                 "`--variant-set` must be given for a regression on covariates, got none. Nothing was "
@@ -180,7 +179,7 @@ def draw(
 
 def _require_released(mechanism: "SharedStatistics", methods: list[str]) -> None:
     """Refuse a mechanism, or methods of another one, of which no bundle can be made."""
-    if mechanism.name == CovariateRegression.name and not methods:
+    if mechanism.name == REGRESSION and not methods:
         return
     released = [name for name in mechanism.methods if METHODS[name].may_be_released]
     if not released or not {*methods} <= {*released}:
@@ -232,7 +231,7 @@ def _charge(
     ledger, site_digest = Ledger(planned_draw.settings.privacy.ledger), written_digest(sites)
     require_adjusted(planned_draw, ledger)
     mechanism, request = planned_draw.mechanism, planned_draw.request
-    is_regression = mechanism.name == CovariateRegression.name
+    is_regression = mechanism.name == REGRESSION
     ld = {"ld": public.pop("ld")} if is_regression and "ld" in public else {}
     identity = public_identity(planned_draw.settings) | public
     release_terms = {"sites": site_digest} | identity["dataset"]

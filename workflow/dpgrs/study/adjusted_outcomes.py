@@ -14,9 +14,9 @@ from dpgrs.linalg.covariate_regression import (
     intercept_units,
     with_intercept,
 )
-from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.genome_moments import private_genome_moments
 from dpgrs.methods.genome_sums import map_terms
+from dpgrs.methods.registry import REGRESSION
 from dpgrs.privacy.ledger.charging import require_unchanged
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.genome_people import people_moments, sums_digest
@@ -64,7 +64,7 @@ def adjustment_identity(outcomes: Outcomes) -> dict[str, Any]:
 def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
     """Refuse outcomes that are not adjusted as the study says, by effects that the ledger charged for."""
     outcomes = asked.data.outcomes
-    is_regression = asked.mechanism.name == CovariateRegression.name
+    is_regression = asked.mechanism.name == REGRESSION
     is_needed = asked.settings.covariates.adjusts_first and not is_regression
     is_adjusted = outcomes.covariate_effects is not None
     charged_digests = {*ledger.read().outputs.values()}

@@ -24,7 +24,11 @@ TEXT = re.compile(r'"([\w./]+)"')
 # A row names a class so.
 PLACE = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
 # The functions that load the class of a row, and the modules of the package with the rows.
-DOORS = {"fitter_of": "statement/methods.py", "chooser_of": "selection/registry.py"}
+DOORS = {
+    "fitter_of": "statement/methods.py",
+    "drawn_first": "methods/registry.py",
+    "chooser_of": "selection/registry.py",
+}
 
 
 def code_digest(*modules: str, package: Path = PACKAGE) -> str:

@@ -12,10 +12,10 @@ from dpgrs.io.replicates import summed_outcomes
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
-from dpgrs.methods.covariate_mechanism import CovariateRegression, covariate_request
+from dpgrs.methods.covariate_mechanism import covariate_request
 from dpgrs.methods.covariate_regression import CovariateRequest
 from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REGRESSION
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
 from dpgrs.privacy.accounting.charges import Cost
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 # Terms of an identity that a run finds out: the chosen sites, and all that follows from them and the draws.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld", "adjusted_by")
-REGRESSION = CovariateRegression.name
 UNKNOWN_NORM = 1.0
 TERMS = ("gram_share", "count_share", "ld_share", "neighbours", "unit")
 

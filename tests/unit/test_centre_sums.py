@@ -403,11 +403,11 @@ def test_export__raise_on_files_that_are_replaced_after_notes_were_compared(fold
 def test_export__states_the_constants_that_the_study_has_read(folder, monkeypatch):
     """From another working folder, with a table of the same name."""
     study = study_of_centre(folder)
-    terms = sums_of_study(study, centre="north").terms
+    terms = sums_of_study(study, centre="north").public_terms
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "scales.tsv").write_text(SCALES.replace("\t0\t1\t", "\t2\t3\t"))
     monkeypatch.chdir(folder / "elsewhere")
-    assert sums_of_study(study, centre="north").terms == terms
+    assert sums_of_study(study, centre="north").public_terms == terms
 
 
 def test_export__raise_where_snakemake_keeps_digests(folder, monkeypatch):

@@ -69,7 +69,7 @@ def test_axes__lines_are_one_short_path_without_what_cannot_be_seen():
 def test_axes__many_bars_are_heights_that_the_script_of_pages_draws():
     picture, random = Picture(200, 100), generator(7, "bars")
     x, heights = np.linspace(-1, 1, 300), random.choice([-1, 1], 300) * random.uniform(0.1, 3, 300)
-    axes_of(picture).bars(x, heights, color="red", width=2, low=2, places="variants")
+    axes_of(picture).bars(x, heights, color="red", width=2, low=2, x_name="variants")
 
     (whole,) = ET.fromstring(picture.svg()).iter(NAME + "path")
     (packed,) = ET.fromstring(picture.svg(is_packed=True)).iter(NAME + "path")
@@ -91,7 +91,7 @@ def test_axes__many_bars_are_heights_that_the_script_of_pages_draws():
 def test_axes__few_bars_and_those_at_places_of_their_own_are_drawn(n_bars, places):
     picture = Picture(200, 100)
     x = np.linspace(0, 1, 300)
-    axes_of(picture).bars(x, np.where(np.arange(300) < n_bars, 3.0, 0.0), color="red", width=2, places=places)
+    axes_of(picture).bars(x, np.where(np.arange(300) < n_bars, 3.0, 0.0), color="red", width=2, x_name=places)
 
     assert picture.svg(is_packed=True) == picture.svg()
     (path,) = paths(picture.svg(), stroke="red")

@@ -146,7 +146,7 @@ def test_clipping__shares_of_rows_as_pages_show_them():
 
     clipping = report._clipping(statistics, 7)
 
-    assert (clipping.values.tolist(), clipping.known.tolist()) == ([5], [90])
+    assert (clipping.values.tolist(), clipping.n_known.tolist()) == ([5], [90])
     assert clipping.rows == [ClippedRows(7, 12, 0.3, 0.5), ClippedRows(7, 1, 0.3, 0.1)]
     statistics.clips = None
     assert report._clipping(statistics, 7) is None

@@ -341,9 +341,9 @@ def test_loadings__come_back_exactly_and_find_their_sites(tmp_path):
     found = read_loadings(path)
     np.testing.assert_array_equal(found.values, values)
     assert found.names == ("PC1", "PC2")
-    assert found.places(variants.iloc[::-1]).tolist() == [2, 1, 0]
+    assert found.rows_in(variants.iloc[::-1]).tolist() == [2, 1, 0]
     with refused("loadings-of-other-variants"):
-        found.places(variants.iloc[:2])
+        found.rows_in(variants.iloc[:2])
     path.write_text("contig\tposition\n1\tx\n")
     with refused("not-loadings"):
         read_loadings(path)

@@ -121,7 +121,7 @@ def test_load_arrays__raise_on_a_flipped_bit_of_the_directory(tmp_path, offset, 
 def test_read_table__round_trip(tmp_path):
     table = pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]})
     write_table(tmp_path / "t.tsv", table)
-    pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", needed=["b"]), table)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", required=["b"]), table)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"a\tb\n1\t2\n3", b"a\tc\n1\t2\n", b"a\tb\n1\t\xff\n"])
@@ -129,7 +129,7 @@ def test_read_table__raise_on_a_damaged_file(tmp_path, content):
     if content is not None:
         (tmp_path / "t.tsv").write_bytes(content)
     with refused("file-not-as-written"):
-        read_table(tmp_path / "t.tsv", needed=["a", "b"])
+        read_table(tmp_path / "t.tsv", required=["a", "b"])
 
 
 SITES = pd.DataFrame({"contig": ["1", "1"], "position": [5, 9], "id": [".", "rs1"], "ref": ["A", "A"]})

@@ -211,8 +211,8 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
     for found, part in zip(load_sums(paths, sums_digest(stored, None)), sums, strict=True):
         assert found.contig == part.contig
         np.testing.assert_array_equal(
-            found.along(stored.chromosome(part.contig)) * SUM_STEP,
-            part.along(stored.chromosome(part.contig)) * SUM_STEP,
+            found.direction_sums(stored.chromosome(part.contig)) * SUM_STEP,
+            part.direction_sums(stored.chromosome(part.contig)) * SUM_STEP,
         )
     with refused("genome-sums-of-another-map"):
         load_sums(paths, "another")

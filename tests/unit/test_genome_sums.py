@@ -102,7 +102,7 @@ def test_sums__are_those_of_python_integers(rng, change, carries):
     for slab in (slab_of(calls), dosage_slab_of(steps_of(calls), chromosome)):
         sums = sum_up([slab], chromosome, Y, axes)
         assert whole(sums, chromosome) == expected
-        np.testing.assert_array_equal(sums.along(chromosome), rounded_down(expected))
+        np.testing.assert_array_equal(sums.direction_sums(chromosome), rounded_down(expected))
 
 
 def test_sums__of_dosages_are_those_of_python_integers(rng):
@@ -229,7 +229,7 @@ def test_sums__of_a_chromosome_without_directions_are_empty(rng):
     chromosome = chromosome_of_blocks([np.zeros((0, 12))], centre=[0] * 12, row_norm=0.0)
     calls, axes, Y = random_people(rng, 40, n_axes=0)
     sums = sum_up([slab_of(calls)], chromosome, Y, axes)
-    assert sums.along(chromosome).shape == (len(Y), 0)
+    assert sums.direction_sums(chromosome).shape == (len(Y), 0)
     assert (row_squares([slab_of(calls)], chromosome, axes=axes) == 0).all()
 
 

@@ -130,7 +130,7 @@ def test_load__raise_on_names_and_terms_that_none_writes(arrays):
 def test_combined__raise_on_one_name_in_two_cases_and_more_terms():
     with refused("centre-twice", "north"):
         combined([("a.age", NORTH), ("b.age", replace(SOUTH, centres=("North",)))])
-    more = replace(SOUTH, terms=SOUTH.terms | {"privacy.delta": "1"})
+    more = replace(SOUTH, public_terms=SOUTH.public_terms | {"privacy.delta": "1"})
     for pair in ((NORTH, more), (more, NORTH)):
         with refused("sums-of-other-terms", "privacy.delta"):
             combined(zip("ab", pair, strict=True))

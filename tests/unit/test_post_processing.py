@@ -107,7 +107,7 @@ def test_is_post_processing__takes_what_a_fit_found_out(method):
     fitted = LinearFit(np.zeros((2, 3)), np.zeros(3), np.zeros(2), **FITTED[method])
     found, fit = found_in_words(fitted, ["a", "b"]), FIT | {"effects": ["0" * 64]}
     assert len(found) > 1
-    said = post_processing(method, fit, found=found, **KNOWN)
+    said = post_processing(method, fit, fit_findings=found, **KNOWN)
     assert is_said(said, method, fit, **KNOWN)
     assert not is_said([*said, "Nothing else."], method, fit, **KNOWN)
     # By its numbers alone may such a line be another, and each is there once.
@@ -116,7 +116,7 @@ def test_is_post_processing__takes_what_a_fit_found_out(method):
             assert not is_said([*said, more], method, fit, **KNOWN)
             if more != line:
                 assert not is_said([more if one == line else one for one in said], method, fit, **KNOWN)
-    own = post_processing(method, FIT, found=found, **KNOWN)
+    own = post_processing(method, FIT, fit_findings=found, **KNOWN)
     assert is_said(own, method, FIT, **KNOWN) == ("correlations" not in FITTED[method])
 
 
@@ -124,7 +124,7 @@ def test_is_post_processing__of_a_name_of_digits_has_a_verdict():
     """A pattern that may split digits in many ways would look for one for days."""
     names, fit = ["1." * 300, "b"], FIT | {"effects": ["0" * 64]}
     fitted = LinearFit(np.zeros((2, 3)), np.zeros(3), np.zeros(2), correlations=np.array([0.5, 0.25]))
-    said = post_processing("blup", fit, found=found_in_words(fitted, names), **KNOWN)
+    said = post_processing("blup", fit, fit_findings=found_in_words(fitted, names), **KNOWN)
     assert is_post_processing(said, "blup", fit, outcomes=names, **KNOWN)
     wrong = [line.replace("1.1.", "1.1.x", 1) for line in said]
     assert wrong != said

@@ -121,13 +121,13 @@ def test_scoring_inputs__are_all_files_that_are_read():
     bundle = make_bundle(Path())
     write_bed(Path("p"))
     score = {"target": ["c{chrom}.vcf"], "release": ["y.txt", str(bundle)], "reference": "p.bed"}
-    inputs = scoring_inputs(settings(**score, populations="pop.tsv"), own="own")
+    inputs = scoring_inputs(settings(**score, populations="pop.tsv"), own_scores="own")
     assert names(inputs["target"]) == ["c1.vcf", "c2.vcf"]
     assert names(inputs["tables"]) == ["p.bim", "p.fam", "pop.tsv"]
     assert "y.txt" in names(inputs["scores"])
     assert str(bundle / "privacy_statement.json") in names(inputs["scores"])
     assert len(list((bundle / "scores").iterdir())) + 2 == len(inputs["scores"])
-    assert scoring_inputs(settings(target="a.vcf"), own="own")["scores"] == ["own"]
+    assert scoring_inputs(settings(target="a.vcf"), own_scores="own")["scores"] == ["own"]
 
 
 def test_scoring_flags__are_options_of_the_command_with_its_defaults():
@@ -136,7 +136,7 @@ def test_scoring_flags__are_options_of_the_command_with_its_defaults():
         section, _, name = key.partition(".")
         if section == "score" and name not in ("target", "release", "weights_of", "reference"):
             assert given[name] == part["default"], key
-    said = scoring_flags(settings(target="a.vcf", reference="c*.vcf", drop_ambiguous=True), own="own")
+    said = scoring_flags(settings(target="a.vcf", reference="c*.vcf", drop_ambiguous=True), own_scores="own")
     context = score.make_context("score", ["a.vcf", "--output", "o", *said.split()])
     assert context.params["reference"] == ("c1.vcf", "c2.vcf")
     assert context.params["scores"] == ("own",)

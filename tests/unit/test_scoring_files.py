@@ -21,7 +21,7 @@ ROWS = (
 
 
 def rows_of(path):
-    (rows,) = open_effects(path, build=None).parts()
+    (rows,) = open_effects(path, build=None).row_blocks()
     return rows
 
 
@@ -68,7 +68,7 @@ def test_parts__are_numbered_through(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text(NAMES + "".join(f"{row}\n" for row in ROWS))
     monkeypatch.setattr(scoring_files, "LARGEST_AT_ONCE", 0)
     monkeypatch.setattr(scoring_files, "ROWS_AT_A_TIME", 3)
-    parts = list(open_effects(tmp_path / "a.txt", build=None).parts())
+    parts = list(open_effects(tmp_path / "a.txt", build=None).row_blocks())
     assert [(part.first, len(part.contig)) for part in parts] == [(1, 3), (4, 1)]
 
 

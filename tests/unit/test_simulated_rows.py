@@ -25,7 +25,7 @@ def variant_set_of(bits):
 
 def outcomes_of(variant_set, *, rows, **options):
     simulated = SimulatedRows(variant_set, [D, SMALL], rows=rows, **TERMS | options)
-    parts = list(simulated.parts())
+    parts = list(simulated.outcome_blocks())
     return {size: (np.hstack([part[size] for part in parts]), simulated.effects[size]) for size in (D, SMALL)}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.io import stored_genotypes, variant_set_parts
 from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
-from dpgrs.io.variant_set_parts import held_parts, people_parts
+from dpgrs.io.variant_set_parts import parts_in_memory, people_parts
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.digests import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -58,7 +58,7 @@ def test_stored__is_the_array(monkeypatch, n_together):
 
 @pytest.mark.parametrize("is_fractional", [False, True])
 @pytest.mark.parametrize(("n_bytes", "n_reads"), [(2**20, 2), (8 * 6 * 4, 5), (1, 19)])
-def test_held_parts__are_the_people_in_order_whose_genotypes_are_read_once(
+def test_parts_in_memory__are_the_people_in_order_whose_genotypes_are_read_once(
     monkeypatch, is_fractional, n_bytes, n_reads
 ):
     """Of 19 words, the last with three people, at most ten words are unpacked together."""
@@ -71,7 +71,7 @@ def test_held_parts__are_the_people_in_order_whose_genotypes_are_read_once(
     monkeypatch.setattr(variant_set_parts, "CHUNK_PEOPLE", 320)
     read = variant_set.genotypes
     monkeypatch.setattr(variant_set, "genotypes", lambda *chosen: reads.append(chosen) or read(*chosen))
-    parts = list(held_parts(variant_set, COLUMNS, n_most=32))
+    parts = list(parts_in_memory(variant_set, COLUMNS, n_most=32))
     assert len(reads) == n_reads
     assert [part.people for part in parts] == list(people_parts(slice(0, n_samples), 32))
     assert sum(part.n_haplotypes for part in parts) == 2 * n_samples

@@ -65,7 +65,7 @@ def test_variant_set__smaller_ones_are_part_of_larger_ones_whatever_the_order_of
     larger = variant_set_of(tmp_path / "larger", table, size=3)
     smaller = variant_set_of(tmp_path / "smaller", table, size=2)
     assert larger.variants["id"].iloc[larger.of_size(2)].tolist() == smaller.variants["id"].tolist()
-    turned = table.part([NAMES[j] for j in order])
+    turned = table.of_columns([NAMES[j] for j in order])
     other = variant_set_of(
         tmp_path / "other", turned, tuple(bound[order] for bound in (LOW, HIGH, CENTRE)), size=2
     )

@@ -22,27 +22,28 @@ class FitKey:
         # releases stay as they are; empty of a key that all of them have.
         absent: tuple[Any, ...] = (),
         # The attribute of `FitTerms` that holds its value; None of a key in `FitTerms.further`.
-        term: str | None = None,
+        fit_field: str | None = None,
         # The keys that its value follows from, unless it stands in ``regression``.
         reads: tuple[str, ...] = (),
     ) -> None:
-        self.schema, self.joining, self.absent, self.term, self.reads = schema, joining, absent, term, reads
+        self.schema, self.joining, self.absent = schema, joining, absent
+        self.fit_field, self.reads = fit_field, reads
 
 
 # A public reference of stated ancestry and of this many people is taken to match the cohort.
 MATCHED_PEOPLE = 500
 FIT_KEYS = {
-    "lambda": FitKey({"type": "number"}, joining=(), term="penalty"),
-    "lambda_from": FitKey({"$ref": "#/$defs/text"}, joining=("evidence",), term="rule"),
-    "heritability": FitKey({"type": ["number", "null"]}, joining=(None,), term="heritability"),
-    "joint_projection": FitKey({"type": "boolean"}, joining=(True,), term="is_joint"),
+    "lambda": FitKey({"type": "number"}, joining=(), fit_field="penalty"),
+    "lambda_from": FitKey({"$ref": "#/$defs/text"}, joining=("evidence",), fit_field="rule"),
+    "heritability": FitKey({"type": ["number", "null"]}, joining=(None,), fit_field="heritability"),
+    "joint_projection": FitKey({"type": "boolean"}, joining=(True,), fit_field="is_joint"),
     # That the people of the public reference are stated to be of the cohort's ancestry, and that the fit
     # takes this into account.
     "same_ancestry": FitKey(
         {"const": True},
         joining=(),
         absent=(False,),
-        term="same_ancestry",
+        fit_field="same_ancestry",
         reads=("cohort.source", "public.same_ancestry", "privacy.ld_share"),
     ),
     # The outcomes whose public scores were subtracted before they were clipped.
@@ -82,5 +83,5 @@ def regression_of(fit: Mapping[str, Any]) -> dict[str, Any]:
 
 def further_inputs(fit: Mapping[str, Any]) -> dict[str, str]:
     """Return the public inputs that a statement names for keys without a term, as text by name."""
-    further = [name for name, key in regression_keys().items() if key.term is None and name in fit]
+    further = [name for name, key in regression_keys().items() if key.fit_field is None and name in fit]
     return {f"regression.{name}": str(fit[name]) for name in further}

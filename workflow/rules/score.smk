@@ -37,9 +37,10 @@ if not IS_RELEASE:
 # What tells of them, logs too, is as private as they are.
 rule score:
     input:
-        unpack(lambda wildcards: scoring_inputs(SETTINGS, own=OWN_FILE)),
+        unpack(lambda wildcards: scoring_inputs(SETTINGS, own_scores=OWN_FILE)),
         stamps=lambda wildcards: stamps(
-            chain(*scoring_inputs(SETTINGS, own=OWN_FILE).values()), is_genotypes=True
+            chain(*scoring_inputs(SETTINGS, own_scores=OWN_FILE).values()),
+            is_genotypes=True,
         ),
     output:
         scored=report(
@@ -59,7 +60,7 @@ rule score:
     resources:
         **resources_of("score", ScoringShape(SETTINGS)),
     params:
-        options=lambda wildcards: scoring_flags(SETTINGS, own=OWN_SCORES),
+        options=lambda wildcards: scoring_flags(SETTINGS, own_scores=OWN_SCORES),
         code=code_digest("steps/score.py"),
     shell:
         "python -m dpgrs score {input.target:q} {params.options} --threads {threads} --output {output.scored}"

@@ -46,7 +46,11 @@ class Terms:
         """Take them from a PrivacyRequest and the events of the draws for a method."""
         names = ("epsilon", "delta", "protection", "unit", "neighbours")
         public_terms = {name: getattr(request, name) for name in names}
-        words = {name: str(term) for name, term in public_terms.items() if name not in ("epsilon", "delta")}
+        words = {
+            name: str(public_term)
+            for name, public_term in public_terms.items()
+            if name not in ("epsilon", "delta")
+        }
         return cls(**public_terms | words, events=tuple(events), is_counted=METHODS[method].may_be_released)
 
     @property

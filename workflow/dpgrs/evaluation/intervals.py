@@ -16,28 +16,28 @@ class Estimate(NamedTuple):
     high: float
 
 
-def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
+def area_under_curve(members: np.ndarray, non_members: np.ndarray) -> Estimate:
     """Estimate the probability that a member scores above another person; ties count half.
 
     Scores are (n_members,) and (n_others,) float64, two of each at least. The interval is that of DeLong,
     DeLong, Clarke-Pearson (1988), cut at 0 and 1. If it has no width, as for perfect separation, it is that
     of Clopper and Pearson for as many pairs as share no target.
     """
-    all_ranks = ranks(np.concatenate([members, others]))
+    all_ranks = ranks(np.concatenate([members, non_members]))
     # Of every target, the share of the other side that lies on the side where it should.
-    above = (all_ranks[: len(members)] - ranks(members)) / len(others)
-    below = 1 - (all_ranks[len(members) :] - ranks(others)) / len(members)
+    above = (all_ranks[: len(members)] - ranks(members)) / len(non_members)
+    below = 1 - (all_ranks[len(members) :] - ranks(non_members)) / len(members)
     area = float(above.mean())
-    error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(others)))
+    error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(non_members)))
     if error == 0:
-        pairs = min(len(members), len(others))
+        pairs = min(len(members), len(non_members))
         return _proportion(round(area * pairs), pairs, error=1 - CONFIDENCE)._replace(value=area)
     reach = -ndtri((1 - CONFIDENCE) / 2) * error
     return Estimate(area, max(0.0, area - reach), min(1.0, area + reach))
 
 
 def advantage(
-    members: np.ndarray, others: np.ndarray, *, member_folds: np.ndarray, other_folds: np.ndarray
+    members: np.ndarray, non_members: np.ndarray, *, member_folds: np.ndarray, other_folds: np.ndarray
 ) -> Estimate:
     """Estimate TPR - FPR at the best threshold, which is sought in one fold and tried in the other.
 
@@ -47,25 +47,25 @@ def advantage(
     """
     n_hits, n_alarms = 0, 0
     for fold in (0, 1):
-        threshold = _best_threshold(members[member_folds != fold], others[other_folds != fold])
+        threshold = _best_threshold(members[member_folds != fold], non_members[other_folds != fold])
         n_hits += int((members[member_folds == fold] > threshold).sum())
-        n_alarms += int((others[other_folds == fold] > threshold).sum())
+        n_alarms += int((non_members[other_folds == fold] > threshold).sum())
     tpr = _proportion(n_hits, len(members), error=(1 - CONFIDENCE) / 2)
-    fpr = _proportion(n_alarms, len(others), error=(1 - CONFIDENCE) / 2)
+    fpr = _proportion(n_alarms, len(non_members), error=(1 - CONFIDENCE) / 2)
     return Estimate(tpr.value - fpr.value, tpr.low - fpr.high, tpr.high - fpr.low)
 
 
-def true_positive_rate(members: np.ndarray, others: np.ndarray, *, fpr: float) -> tuple[Estimate, float]:
+def true_positive_rate(members: np.ndarray, non_members: np.ndarray, *, fpr: float) -> tuple[Estimate, float]:
     """Estimate the share of members who score above all but a share `fpr` of the others, and return that
     share.
 
     Scores are (n_members,) and (n_others,) float64. `fpr` is raised to ``1 / n_others``, the smallest rate
     that so many others show. The interval is that of Clopper and Pearson.
     """
-    allowed = max(1, int(fpr * len(others)))
-    threshold = np.sort(others)[::-1][min(allowed, len(others) - 1)]
+    allowed = max(1, int(fpr * len(non_members)))
+    threshold = np.sort(non_members)[::-1][min(allowed, len(non_members) - 1)]
     count = int((members > threshold).sum())
-    return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(others)
+    return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(non_members)
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
@@ -101,12 +101,12 @@ def share(count: int, total: int) -> Estimate:
     return Estimate(value, float(max(0.0, (middle - reach) / (1 + z))), float((middle + reach) / (1 + z)))
 
 
-def odds_ratio(in_group: tuple[int, int], others: tuple[int, int]) -> Estimate:
+def odds_ratio(in_group: tuple[int, int], out_of_group: tuple[int, int]) -> Estimate:
     """Estimate the odds ratio of a two by two table with the interval of Woolf (1955).
 
     Each pair has cases and controls. If any of the four is 0, each counts 1/2 more (Haldane 1956).
     """
-    table = np.array([in_group, others], dtype=float)
+    table = np.array([in_group, out_of_group], dtype=float)
     table += 0.5 * (table == 0).any()
     log_ratio = np.log(table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0]))
     return _exponential(log_ratio, np.sqrt((1 / table).sum()))

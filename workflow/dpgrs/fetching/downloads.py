@@ -55,25 +55,25 @@ def address_fault(url: str) -> str | None:
 
 def download(
     url: str,
-    part: Path,
+    partial_file: Path,
     *,
     size: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Bring the file at a URL to `part`, going on where an earlier call was broken off.
+    """Bring the file at a URL to `partial_file`, going on where an earlier call was broken off.
 
-    `part` may hold the beginning already. The caller must check whether the whole is right. `size` is the
-    bytes that the file must have; `progress` gets the bytes so far and of the whole, None if not known;
+    `partial_file` may hold the beginning already. The caller must check whether the whole is right. `size` is
+    the bytes that the file must have; `progress` gets the bytes so far and of the whole, None if not known;
     `pause` waits some seconds before another attempt.
     """
     n_fruitless = 0
     while True:
-        before = _size(part)
+        before = _size(partial_file)
         try:
-            return _attempt(url, part, size=size, progress=progress)
+            return _attempt(url, partial_file, size=size, progress=progress)
         except _BrokenOff as error:
-            n_fruitless = 0 if _size(part) > before else n_fruitless + 1
+            n_fruitless = 0 if _size(partial_file) > before else n_fruitless + 1
             if n_fruitless == FRUITLESS:
                 raise DpgrsError(
                     "download-failed",
@@ -82,10 +82,10 @@ def download(
         pause(2.0**n_fruitless)
 
 
-def discard(part: Path) -> None:
+def discard(partial_file: Path) -> None:
     """Remove the bytes of a file so far."""
-    part.unlink(missing_ok=True)
-    _validator_file(part).unlink(missing_ok=True)
+    partial_file.unlink(missing_ok=True)
+    _validator_file(partial_file).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -51,10 +51,10 @@ def genotype_counts(
     `missing` is None if all are known.
     """
     unknown = np.zeros_like(haplotypes) if missing is None else missing | phases_swapped(missing)
-    known = haplotypes & ~unknown
+    known_alt = haplotypes & ~unknown
     n_people = (n_haplotypes - bit_counts(unknown)) // 2
-    n_twice = bit_counts(known & phases_swapped(known)) // 2
-    n_once = bit_counts(known) - 2 * n_twice
+    n_twice = bit_counts(known_alt & phases_swapped(known_alt)) // 2
+    n_once = bit_counts(known_alt) - 2 * n_twice
     counts = np.stack([n_people - n_once - n_twice, n_once, n_twice], axis=1)
     assert counts.shape == (len(haplotypes), 3)
     return counts

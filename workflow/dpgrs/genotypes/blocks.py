@@ -31,5 +31,7 @@ def map_in_parts(
     """
     n_parts = max(min(n_threads, len(block)), 1)
     ends = [len(block) * i // n_parts for i in range(n_parts + 1)]
-    parts = map_in_threads(function, [block[first:last] for first, last in pairwise(ends)], n_threads=n_parts)
-    return parts[0] if n_parts == 1 else np.concatenate(parts, axis=-1)
+    part_results = map_in_threads(
+        function, [block[first:last] for first, last in pairwise(ends)], n_threads=n_parts
+    )
+    return part_results[0] if n_parts == 1 else np.concatenate(part_results, axis=-1)

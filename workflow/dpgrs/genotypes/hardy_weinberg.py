@@ -55,13 +55,13 @@ def _mid_p(n_people: int, n_rare: int) -> np.ndarray:
     tried = log_weights(n_het[::step])
     near = np.flatnonzero(tried > tried.max() - WEIGHTLESS)
     # Weights rise up to one number and fall from there on.
-    kept = slice(max(near[0] - 1, 0) * step, (near[-1] + 1) * step)
-    logs = log_weights(n_het[kept])
+    heavy = slice(max(near[0] - 1, 0) * step, (near[-1] + 1) * step)
+    logs = log_weights(n_het[heavy])
     weights = np.exp(logs - logs.max())
     in_order = np.sort(weights)
     below = np.concatenate([[0.0], np.cumsum(in_order)])
     rarer = below[np.searchsorted(in_order, weights * (1 - TIE), side="left")]
     as_rare = below[np.searchsorted(in_order, weights * (1 + TIE), side="right")]
     p = np.zeros(len(n_het))
-    p[kept] = (rarer + as_rare) / (2 * below[-1])
+    p[heavy] = (rarer + as_rare) / (2 * below[-1])
     return p

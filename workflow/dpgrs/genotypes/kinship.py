@@ -33,7 +33,7 @@ def kinship(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
     The result is (n_first, n_second) float32; minus infinity if one has no heterozygous call.
     """
-    (x, x_known), (y, y_known) = (_known(calls) for calls in (first, second))
+    (x, x_known), (y, y_known) = (_known_calls(calls) for calls in (first, second))
     # Sums of whole numbers, exact in float32 up to 2^24.
     squares = (x * x).T @ y_known + x_known.T @ (y * y) - 2 * (x.T @ y)
     fewest = np.minimum((x == 1).astype(np.float32).T @ y_known, x_known.T @ (y == 1).astype(np.float32))
@@ -42,7 +42,7 @@ def kinship(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(fewest > 0, coefficients, -np.inf)
 
 
-def _known(calls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _known_calls(calls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return calls as float32, 0 if missing, and whether they are known, 1 or 0."""
     is_known = calls >= 0
     return np.where(is_known, calls, 0).astype(np.float32), is_known.astype(np.float32)

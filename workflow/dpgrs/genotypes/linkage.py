@@ -48,19 +48,19 @@ class ComparedVariants:
         squares = self._totals + (bit_counts(words & phases_swapped(words)) if is_people else 0)
         self._variances = n_rows * squares - self._totals**2
 
-    def r2(self, i: int, others: np.ndarray) -> np.ndarray:
+    def r2(self, i: int, compared_with: np.ndarray) -> np.ndarray:
         """Return r^2 of a variant with others, (n_others,) float64; 0 if one of the two does not vary."""
-        words = self._words[others]
+        words = self._words[compared_with]
         products = bit_counts(words & self._words[i])
         if self._is_people:
             # (a + b) (c + d) over the two haplotypes of people: products within a haplotype, and across both.
             products += bit_counts(words & phases_swapped(self._words[i]))
-        return self.r2_by_products(i, others, products)
+        return self.r2_by_products(i, compared_with, products)
 
-    def r2_by_products(self, i: int, others: np.ndarray, products: np.ndarray) -> np.ndarray:
+    def r2_by_products(self, i: int, compared_with: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Return what `r2` does, from the (n_others,) int64 sums of the products with others."""
-        covariances = self._n_rows * products - self._totals[others] * self._totals[i]
-        scale = self._variances[others].astype(float) * float(self._variances[i])
+        covariances = self._n_rows * products - self._totals[compared_with] * self._totals[i]
+        scale = self._variances[compared_with].astype(float) * float(self._variances[i])
         squared = covariances.astype(float) ** 2
         return np.divide(squared, scale, out=np.zeros(len(squared)), where=scale > 0)
 
@@ -84,22 +84,22 @@ def choose_unlinked(
     (n_variants,) bool; those after the last one taken were not compared.
     """
     order = np.asarray(order, dtype=np.int64)
-    taken, is_linked = np.empty(0, dtype=np.int64), np.zeros(len(order), dtype=bool)
+    chosen, is_linked = np.empty(0, dtype=np.int64), np.zeros(len(order), dtype=bool)
     largest = max(BATCH_BYTES // (8 * word_count(n_haplotypes)), SMALLEST_BATCH)
     kept_words, first, n_read = None, 0, min(max(size, SMALLEST_BATCH), largest)
-    while first < len(order) and len(taken) < size:
+    while first < len(order) and len(chosen) < size:
         batch = order[first : first + n_read]
         words = read(batch)
-        pool = np.concatenate([taken, batch])
+        pool = np.concatenate([chosen, batch])
         words = words if kept_words is None else np.concatenate([kept_words, words])
         compared = ComparedVariants(words, rows=limit.rows, n_haplotypes=n_haplotypes)
-        kept = _keep(compared, chromosome[pool], position[pool], len(taken), size=size, limit=limit)
-        seen = pool[: kept[-1] + 1] if len(kept) == size else pool
-        is_linked[seen] = True
-        taken, kept_words = pool[kept], words[kept]
-        is_linked[taken] = False
+        kept_indices = _keep(compared, chromosome[pool], position[pool], len(chosen), size=size, limit=limit)
+        compared_pool = pool[: kept_indices[-1] + 1] if len(kept_indices) == size else pool
+        is_linked[compared_pool] = True
+        chosen, kept_words = pool[kept_indices], words[kept_indices]
+        is_linked[chosen] = False
         first, n_read = first + n_read, min(2 * n_read, largest)
-    return taken, is_linked
+    return chosen, is_linked
 
 
 def _keep(
@@ -112,16 +112,16 @@ def _keep(
     limit: LinkageLimit,
 ) -> np.ndarray:
     """Return the indices of variants to keep, of which the first `n_kept` are kept already."""
-    kept = np.empty(size, dtype=np.int64)
-    kept[:n_kept] = np.arange(n_kept)
+    kept_indices = np.empty(size, dtype=np.int64)
+    kept_indices[:n_kept] = np.arange(n_kept)
     for i in range(n_kept, len(position)):
         if n_kept == size:
             break
-        others = kept[:n_kept]
-        is_near = (chromosome[others] == chromosome[i]) & (
-            np.abs(position[others] - position[i]) <= limit.window * BASES
+        kept_so_far = kept_indices[:n_kept]
+        is_near = (chromosome[kept_so_far] == chromosome[i]) & (
+            np.abs(position[kept_so_far] - position[i]) <= limit.window * BASES
         )
-        if (compared.r2(i, others[is_near]) <= limit.r2).all():
-            kept[n_kept] = i
+        if (compared.r2(i, kept_so_far[is_near]) <= limit.r2).all():
+            kept_indices[n_kept] = i
             n_kept += 1
-    return kept[:n_kept]
+    return kept_indices[:n_kept]

@@ -15,19 +15,19 @@ _ONE_ALLELE, _TWO_ALLELES = np.uint64(0b10), np.uint64(0b11)
 
 
 def once_a_column(
-    kernel,  # function of the text, the place of a subfield, and the arrays that it fills
+    kernel,  # function of the text, the index of a subfield, and the arrays that it fills
     *axes,  # of the samples in each of these arrays
 ):
     """Return a function that runs a kernel as plain Python, and on each distinct column of a line once."""
 
-    def plain(text, place, *filled):
+    def plain(text, subfield, *filled):
         distinct = {}
         columns = [distinct.setdefault(column, len(distinct)) for column in text.tobytes().split(b"\t")]
         distinct_arrays = [
             np.empty_like(np.take(array, range(len(distinct)), axis=axis))
             for array, axis in zip(filled, axes, strict=True)
         ]
-        bad = kernel(b"\t".join(distinct), place, *distinct_arrays)
+        bad = kernel(b"\t".join(distinct), subfield, *distinct_arrays)
         for array, distinct_array, axis in zip(filled, distinct_arrays, axes, strict=True):
             array[:] = np.take(distinct_array, columns, axis=axis)
         return bad if bad is None or bad == ALL_TAKEN else columns.index(bad)
@@ -42,23 +42,23 @@ def plain_pack_dosages(steps, dosages, haplotypes, missing):
 
 
 @compiled
-def find_subfield(text, at, place):
+def find_subfield(text, at, subfield):
     """Return where a subfield of the sample at `at` begins, or -1 if it is left out."""
-    while place and at < len(text) and text[at] != TAB:
-        place -= text[at] == COLON
+    while subfield and at < len(text) and text[at] != TAB:
+        subfield -= text[at] == COLON
         at += 1
-    return -1 if place else at
+    return -1 if subfield else at
 
 
 def _count_alleles(
     text,  # (n_bytes,) uint8, the sample columns of a line
-    place,  # int, of GT among the subfields that FORMAT names
+    subfield,  # int, the index of GT among the subfields that FORMAT names
     copies,  # (n_samples,) int8, filled: 0 where a call is left out or a dot
 ):
     """Count the alleles of every sample's call."""
     at = 0
     for sample in range(len(copies)):
-        begin = find_subfield(text, at, place)
+        begin = find_subfield(text, at, subfield)
         copies[sample] = 0
         if begin >= 0:
             at, n_more, is_dot = begin, 0, True
@@ -111,7 +111,7 @@ def read_number(text, at):
 
 def _read_numbers(
     text,  # (n_bytes,) uint8, the sample columns of a line
-    place,  # int, of the subfield among those that FORMAT names
+    subfield,  # int, its index among those that FORMAT names
     numbers,  # (n_samples, n_most) float64, filled, NaN where missing or left out
     counts,  # (n_samples,) int64, filled: how many there are; 0 for a single dot
 ):
@@ -121,7 +121,7 @@ def _read_numbers(
     """
     at = 0
     for sample in range(len(counts)):
-        begin = find_subfield(text, at, place)
+        begin = find_subfield(text, at, subfield)
         numbers[sample], counts[sample] = np.nan, 0
         if begin >= 0:
             at, n = begin, 0

@@ -18,20 +18,20 @@ _FOUR_BITS, _EIGHT_BITS = np.uint64(0x000F_000F_000F_000F), np.uint64(0x0000_00F
 _SIXTEEN_BITS = np.uint64(0xFFFF)
 
 
-def plain_pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, haplotypes, missing):
+def plain_pack_calls(alleles, is_phased, records, numbers, counted, needs_phase, haplotypes, missing):
     """Do the same as `pack_calls`, by numpy."""
     first, second = alleles[:, ::2], alleles[:, 1::2]
     is_haploid = (first >= 0) & (second == NO_ALLELE)
-    rows = np.flatnonzero((place != counted) & np.append(True, place[1:] != place[:-1])[: len(place)])
-    n_haploid = int(np.count_nonzero(is_haploid[place[rows]]))
+    rows = np.flatnonzero((records != counted) & np.append(True, records[1:] != records[:-1])[: len(records)])
+    n_haploid = int(np.count_nonzero(is_haploid[records[rows]]))
     second = np.where(is_haploid, -1 if needs_phase else first, second)
     if needs_phase:
         is_mixed = (first != second) & ~is_phased & ~is_haploid
         is_bad = is_mixed & (first >= 0) & (second >= 0)
-        if is_bad[place].any():
-            return *map(int, np.argwhere(is_bad[place])[0]), n_haploid
+        if is_bad[records].any():
+            return *map(int, np.argwhere(is_bad[records])[0]), n_haploid
         first, second = np.where(is_mixed, -1, first), np.where(is_mixed, -1, second)
-    settled = np.stack([first, second], axis=2).reshape(len(alleles), -1)[place]
+    settled = np.stack([first, second], axis=2).reshape(len(alleles), -1)[records]
     haplotypes[:], missing[:] = pack(settled == numbers[:, np.newaxis]), pack(settled < 0)
     return -1, -1, n_haploid
 
@@ -40,7 +40,7 @@ def plain_pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, h
 def pack_calls(
     alleles,  # (n_records, 2 n_samples) int, below 0 where missing, `NO_ALLELE` second in a haploid call
     is_phased,  # (n_records, n_samples) bool, whether the order of a call's alleles is known
-    place,  # (n_rows,) int, the record of each row
+    records,  # (n_rows,) int, the record of each row
     numbers,  # (n_rows,) int, the number of its allele
     counted,  # int, the record whose calls of one allele were counted before, or -1
     needs_phase,
@@ -53,9 +53,9 @@ def pack_calls(
     or -1 twice; `n_haploid`, calls of one allele.
     """
     n_samples, n_haploid = is_phased.shape[1], 0
-    for row in range(len(place)):
-        record, number = place[row], numbers[row]
-        is_counted = record != counted and (row == 0 or record != place[row - 1])
+    for row in range(len(records)):
+        record, number = records[row], numbers[row]
+        is_counted = record != counted and (row == 0 or record != records[row - 1])
         for word in range(haplotypes.shape[1]):
             bits, dots = np.uint64(0), np.uint64(0)
             first = word * PEOPLE_OF_WORD

@@ -54,10 +54,10 @@ def match_alleles(effect: str, other: str, ref: str, alt: str) -> tuple[int, boo
 
 
 def match_pairs(
-    effects: Iterable[str], others: Iterable[str], refs: Iterable[str], alts: Iterable[str]
+    effects: Iterable[str], other_alleles: Iterable[str], refs: Iterable[str], alts: Iterable[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the signs, (n_pairs,) int8, and flips, (n_pairs,) bool, of pairs of an effect and a variant."""
-    pairs = list(starmap(match_alleles, zip(effects, others, refs, alts, strict=True)))
+    pairs = list(starmap(match_alleles, zip(effects, other_alleles, refs, alts, strict=True)))
     matches = np.array(pairs, dtype=np.int8).reshape(-1, 2)
     return matches[:, 0], matches[:, 1].astype(bool)
 

@@ -49,7 +49,7 @@ def everybody_has_two(text: str) -> bool:
     return chromosome_name(text) in AUTOSOMES or part_of_x(text) is not None
 
 
-def is_chromosome(name: str, asked: str) -> bool:
+def is_chromosome(name: str, requested: str) -> bool:
     """Return whether a file's name of a chromosome is the requested one; X includes its regions.
 
     Examples
@@ -57,9 +57,9 @@ def is_chromosome(name: str, asked: str) -> bool:
     >>> is_chromosome("chr1", "01"), is_chromosome("PAR1", "X"), is_chromosome("X", "PAR1")
     (True, True, False)
     """
-    if region := part_of_x(asked):
+    if region := part_of_x(requested):
         return part_of_x(name) == region
-    return chromosome_name(name) == chromosome_name(asked)
+    return chromosome_name(name) == chromosome_name(requested)
 
 
 def accession_build(text: str) -> str | None:

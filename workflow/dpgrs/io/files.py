@@ -360,7 +360,7 @@ def _as_written(path: Path | str) -> Iterator[None]:
         ) from error
 
 
-def read_table(path: Path | str, *, needed: Collection[str] = (), **options: Any) -> "pd.DataFrame":
+def read_table(path: Path | str, *, required: Collection[str] = (), **options: Any) -> "pd.DataFrame":
     """Read what `write_table` wrote; refuse a file that is missing, cut off, damaged or lacks needed columns.
 
     Options are those of `pandas.read_csv`.
@@ -373,7 +373,7 @@ def read_table(path: Path | str, *, needed: Collection[str] = (), **options: Any
     except (OSError, ValueError):
         table = None
     # pandas would fill the cells that a last line lacks.
-    if table is None or not content.endswith(b"\n") or not set(needed) <= set(table.columns):
+    if table is None or not content.endswith(b"\n") or not set(required) <= set(table.columns):
         raise not_as_written(path)
     return table
 

@@ -24,7 +24,7 @@ class Loadings:
     names: tuple[str, ...]  # of components, `PC1` and so on
     values: np.ndarray  # (n_components, n_sites) float64
 
-    def places(self, variants: pd.DataFrame) -> np.ndarray:
+    def rows_in(self, variants: pd.DataFrame) -> np.ndarray:
         """Return the (n_sites,) rows of a table of variants at which the sites are; refuse an absent site."""
         keys = pd.MultiIndex.from_frame(variants[SITE_COLUMNS].astype({"position": np.int64}))
         rows = keys.get_indexer(pd.MultiIndex.from_frame(self.sites))

@@ -94,16 +94,16 @@ class Outcomes:
         values = {size: selected[id(values)] for size, values in self.values.items()}
         return replace(self, values=values, is_training=self.is_training[rows])
 
-    def save(self, path: Path | str, parts: Iterable[Mapping[int, Any]] | None = None) -> None:
+    def save(self, path: Path | str, row_blocks: Iterable[Mapping[int, Any]] | None = None) -> None:
         """Write outcomes to a folder, new or empty.
 
-        `parts` are like `values`, the rows of one after those of another; None writes `values`. With parts,
-        only the numbers of variants of `values` are used. An array that is the same under all numbers is
-        written once.
+        `row_blocks` are like `values`, the rows of one after those of another; None writes `values`. With
+        blocks, only the numbers of variants of `values` are used. An array that is the same under all numbers
+        is written once.
         """
         import zarr
 
-        blocks = [self.values] if parts is None else parts
+        blocks = [self.values] if row_blocks is None else row_blocks
         with replacing(path) as temporary:
             group = zarr.create_group(temporary, zarr_format=2)
             start = 0

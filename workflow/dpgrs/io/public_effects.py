@@ -29,7 +29,7 @@ def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, d
     site_places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))
     values, times = np.zeros(len(sites)), np.zeros(len(sites), dtype=int)
     counts, known_snps = Counter(), []
-    for rows in file.parts():
+    for rows in file.row_blocks():
         if rows.id is not None:
             known_snps.append(known_rows(rows.contig, rows.position, rows.id))
         effects = rows.effects[:, 0]

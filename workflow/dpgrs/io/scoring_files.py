@@ -79,7 +79,7 @@ class EffectsFile:
         """Whether effects are of one variant at a time; the weights of a score go together."""
         return not self.weights and DOSAGE_COLUMNS[0] not in self.types
 
-    def parts(self) -> Iterator["EffectRows"]:
+    def row_blocks(self) -> Iterator["EffectRows"]:
         """Yield the rows in blocks, in the order of the file; refuse a row of another length."""
         used = sorted({*self.columns.values(), *self.weights.values(), *self.types.values()})
         cells = _all_at_once(self.path, used)
@@ -264,16 +264,16 @@ def open_effects(
 
 
 def require_build(
-    path: Path | str, build: str | None, known: Sequence[Mapping[str, np.ndarray]], *, key: str = KEY
+    path: Path | str, build: str | None, known_snps: Sequence[Mapping[str, np.ndarray]], *, key: str = KEY
 ) -> None:
     """Refuse positions of another genome build than `key` states; only GRCh37 and GRCh38 can be checked.
 
-    `known` are from `known_rows`.
+    `known_snps` are from `known_rows`.
     """
     if build not in LENGTHS:
         return
     check = BuildCheck(path, build, key=key)
-    for snps in known:
+    for snps in known_snps:
         if len(snps["position"]):
             check.add(snps)
     check.finish()

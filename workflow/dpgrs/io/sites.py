@@ -157,7 +157,7 @@ def write_sites(path: Path | str, sites: pd.DataFrame) -> None:
 def read_chosen_sites(path: Path | str) -> pd.DataFrame:
     """Read what `write_sites` wrote."""
     text = dict.fromkeys(("contig", "id", "ref", "alt"), "str")
-    return read_table(path, needed=SITE_FILE_COLUMNS, dtype=text, keep_default_na=False)
+    return read_table(path, required=SITE_FILE_COLUMNS, dtype=text, keep_default_na=False)
 
 
 def _read(path: Path | str, *, needs_frequency: bool) -> pd.DataFrame:

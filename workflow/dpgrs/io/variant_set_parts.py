@@ -57,7 +57,7 @@ class HeldGenotypes:
         return self._genotypes[np.searchsorted(self._columns, selection), entries]
 
 
-def held_parts(variant_set: VariantSet, columns: np.ndarray, *, n_most: int) -> Iterator[VariantSetPart]:
+def parts_in_memory(variant_set: VariantSet, columns: np.ndarray, *, n_most: int) -> Iterator[VariantSetPart]:
     """Yield VariantSetParts of at most `n_most` people, all in order, that have some of the variants.
 
     `columns` are the variants, (n_columns,) int64 in ascending order. A chunk on disk has many people, and is

@@ -67,7 +67,7 @@ class ChromosomeSums:
         """Return the sums as arrays and text by name: `ChromosomeSums(**arrays)` makes them again."""
         return vars(self).copy()
 
-    def along(self, chromosome: ChromosomeMap) -> np.ndarray:
+    def direction_sums(self, chromosome: ChromosomeMap) -> np.ndarray:
         """Return S of the chromosome's directions, rounded down.
 
         The result is (n_outcomes, n_directions) int64 in units of `SUM_STEP`.

@@ -42,9 +42,11 @@ def gram(
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     n_selected = np.bitwise_count(selected).sum(keepdims=True, dtype=np.int64) // n_alleles
     G = np.zeros((len(bits) + 1,) * 2, dtype=np.int64)
-    group, ones = np.zeros(len(selected), dtype=np.int64), np.ones((1, len(bits)), dtype=np.int64)
+    group, all_ones = np.zeros(len(selected), dtype=np.int64), np.ones((1, len(bits)), dtype=np.int64)
     options = {"rows": rows, "n_threads": n_threads}
-    add_products_of_calls(bits & selected, group, -n_alleles * ones, 2 * ones, n_selected, 1, G, **options)
+    add_products_of_calls(
+        bits & selected, group, -n_alleles * all_ones, 2 * all_ones, n_selected, 1, G, **options
+    )
     mirror(G)
     return G
 

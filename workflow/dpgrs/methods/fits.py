@@ -42,8 +42,8 @@ class FitTerms:
     def of(cls, regression: Mapping[str, Any], **public: Any) -> "FitTerms":
         """Build the terms from the section ``regression`` of a study's settings, and from public files."""
         keys = regression_keys()
-        attributes = {key.term: regression[name] for name, key in keys.items() if key.term}
-        further = {name: regression[name] for name, key in keys.items() if not key.term}
+        attributes = {key.fit_field: regression[name] for name, key in keys.items() if key.fit_field}
+        further = {name: regression[name] for name, key in keys.items() if not key.fit_field}
         return cls(**attributes, further=further, **public)
 
 

@@ -174,7 +174,9 @@ def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_
             "of covariates of this release, got others. Sum them up again.",
         )
     pairs = zip(ordered, genome.chromosomes, strict=True)
-    return np.concatenate([contig_sums.along(chromosome) for contig_sums, chromosome in pairs], axis=1)
+    return np.concatenate(
+        [contig_sums.direction_sums(chromosome) for contig_sums, chromosome in pairs], axis=1
+    )
 
 
 def private_genome_sums(

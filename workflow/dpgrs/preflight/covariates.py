@@ -97,9 +97,9 @@ def first_problems(inspection: "Inspection") -> list[str]:
         "`outcomes.loadings`": inspection["outcomes.loadings"] is not None,
         "sums of several centres": inspection["cohort.part"] or inspection["cohort.sums"] is not None,
     }
-    for term, holds in contradictions.items():
+    for reason, holds in contradictions.items():
         if holds:
-            lines.append(must(key, f"be false with {term}", "true", "Leave out the one or the other."))
+            lines.append(must(key, f"be false with {reason}", "true", "Leave out the one or the other."))
     # Every request would need outcomes of its own, less another regression's part.
     for name in LISTS:
         choices = inspection[name] or ()

@@ -79,7 +79,7 @@ def file_problems(inspection: "Inspection") -> list[str]:
             return [
                 must(SUMS, "be readable by you only", f"{path}, which others can read", "Run `chmod 600`.")
             ]
-        require_same_terms(CentreSums.load(path), study_terms, path=path, others="the study")
+        require_same_terms(CentreSums.load(path), study_terms, path=path, first_path="the study")
     except OSError as error:
         return [must(SUMS, "be a file", f"{path}: {error.strerror}", "Correct the path.")]
     except DpgrsError as error:

@@ -115,7 +115,7 @@ def _range_problems(path: str | None, table: CohortTable) -> list[str]:
         return []
     try:
         outcome_names = table.outcomes.names if table.outcomes else ()
-        low, high, _ = read_ranges(path, table.features, others=outcome_names)
+        low, high, _ = read_ranges(path, table.features, other_names=outcome_names)
     except DpgrsError as error:
         return [f"`cohort.ranges`: {error}"]
     return range_problems(table.features, low, high, key="cohort.ranges")

@@ -60,30 +60,30 @@ def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
 
 def require_no_other_bundle(
     output: Path | str,
-    asked: Sequence[dict[str, Any]] = (),
+    identities: Sequence[dict[str, Any]] = (),
     *,
     ledger: Ledger,
-    terms: dict[str, Any],
+    public_terms: dict[str, Any],
     fit: dict[str, Any] | None = None,
 ) -> None:
     """Refuse to charge for a release whose study holds the bundle of another one.
 
-    `output` lies below the private folder of the study. `asked` are the identities of all requests of one
-    mechanism, if they are known by then: a bundle of others by that mechanism is another release's. `terms`
-    are in the public identity of every request of the release, `fit` is as in `require_same_release`. Nothing
-    is charged.
+    `output` lies below the private folder of the study. `identities` are those of all requests of one
+    mechanism, if they are known by then: a bundle of others by that mechanism is another release's.
+    `public_terms` are in the public identity of every request of the release, `fit` is as in
+    `require_same_release`. Nothing is charged.
     """
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
     charged = ledger.read().requests if statement else {}
     mechanisms, digests = (
-        {requested["mechanism"] for requested in asked},
-        {digest(requested) for requested in asked},
+        {requested["mechanism"] for requested in identities},
+        {digest(requested) for requested in identities},
     )
 
     def is_of_this(identity: dict[str, Any]) -> bool:
         is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
-        return is_asked and terms.items() <= identity.items()
+        return is_asked and public_terms.items() <= identity.items()
 
     is_other = any(
         request not in charged or not is_of_this(charged[request].identity)

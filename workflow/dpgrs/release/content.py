@@ -130,7 +130,7 @@ def release_content(
                 missing_outcomes=missing,
                 choice=choice_in_words(settings, says_default=False),
                 components=label.get("components", ()),
-                found=found_in_words(fitted, label["outcomes"]),
+                fit_findings=found_in_words(fitted, label["outcomes"]),
                 has_accuracy=bool(measured),
                 is_adjusted=regression is not None,
                 has_moments=request.get("ld_share") is not None,

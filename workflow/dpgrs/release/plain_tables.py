@@ -101,12 +101,12 @@ def write_table(path: Path, names: Iterable[str], columns: Iterable[np.ndarray],
     write_gzip(path, itertools.chain([f"{head}{first_line}\n".encode()], table_lines(columns)))
 
 
-def write_gzip(path: Path, parts: Iterable[bytes]) -> None:
+def write_gzip(path: Path, chunks: Iterable[bytes]) -> None:
     """Write text, gzipped without a name and a time."""
     deflate, checksum, size = zlib.compressobj(GZIP_LEVEL, wbits=-zlib.MAX_WBITS), 0, 0
     with path.open("wb") as file:
         file.write(GZIP_HEAD)
-        for chunk in parts:
+        for chunk in chunks:
             checksum, size = zlib.crc32(chunk, checksum), size + len(chunk)
             file.write(deflate.compress(chunk))
         file.write(deflate.flush() + struct.pack("<II", checksum, size % 2**32))

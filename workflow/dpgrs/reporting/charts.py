@@ -46,12 +46,12 @@ class Picture:
         if d:
             self._elements.append(f'<path d="{d}"{_attributes(style)}/>')
 
-    def paths(self, found: Sequence[str], **style: Any) -> None:
+    def paths(self, path_data: Sequence[str], **style: Any) -> None:
         """Add paths of one style, each drawn over those before it."""
-        if len(found) == 1:
-            self.path(found[0], **style)
-        elif found:
-            elements = "".join(f'<path d="{d}"/>' for d in found)
+        if len(path_data) == 1:
+            self.path(path_data[0], **style)
+        elif path_data:
+            elements = "".join(f'<path d="{d}"/>' for d in path_data)
             self._elements.append(f"<g{_attributes(style)}>{elements}</g>")
 
     def packed(self, draw: Callable[[bool], str]) -> None:
@@ -121,19 +121,19 @@ class Axes:
         color: str,
         width: float,
         low: float = 0,
-        places: str | None = None,
+        x_name: str | None = None,
     ) -> None:
         """Draw vertical bars, (n,) float64, that start on the level `low`; bars without a height are left
         out.
 
-        `places` is the name that pages use for x: `variants`, as `packed_places` wrote them, or `stretches`,
+        `x_name` is the name that pages use for x: `variants`, as `packed_places` wrote them, or `stretches`,
         the middles of n equal parts of the scale from 0 to 1. Many bars are then in a page as heights.
         """
-        if places is None or np.count_nonzero(heights) < FEW_BARS:
+        if x_name is None or np.count_nonzero(heights) < FEW_BARS:
             self.uprights(x, low, low + heights, color=color, width=width)
             return
         style = {"stroke": color, "stroke_width": width}
-        self.picture.packed(partial(self._bars, x, heights, low, places, style))
+        self.picture.packed(partial(self._bars, x, heights, low, x_name, style))
 
     def _bars(
         self,
@@ -208,9 +208,9 @@ class Axes:
             for (a, y0), (b, y1) in pairwise(zip(x, edge, strict=True))
             if (y0 < floor) != (y1 < floor)
         ]
-        places = np.unique([*x, *cuts])
-        edges = (np.maximum(np.interp(places, x, edge), floor) for edge in (high, low))
-        upper, lower = (_rounded(self.across(places), self.down(edge)).tolist() for edge in edges)
+        x_of_edges = np.unique([*x, *cuts])
+        edges = (np.maximum(np.interp(x_of_edges, x, edge), floor) for edge in (high, low))
+        upper, lower = (_rounded(self.across(x_of_edges), self.down(edge)).tolist() for edge in edges)
         corners = "L".join(f"{a:g} {b:g}" for a, b in upper + lower[::-1])
         self.picture.path(f"M{corners}z", **style)
 

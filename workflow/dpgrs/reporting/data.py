@@ -107,7 +107,7 @@ class Clipping:
     """How much of the training rows of replicate 1 was clipped."""
 
     values: np.ndarray  # (n_outcomes,) int64, values beyond the public bound, at the largest variant set
-    known: np.ndarray  # (n_outcomes,) int64, all values that are there
+    n_known: np.ndarray  # (n_outcomes,) int64, all values that are there
     rows: list[ClippedRows]  # largest design first; empty under worst-case bounds
 
 

@@ -41,7 +41,7 @@ class Scale(NamedTuple):
         floor, top = limits(table[["mean", "min", "max"]].to_numpy(dtype=float), lowest=LOWEST)
         return cls(x, (np.log(x[0] / margin), np.log(x[-1] * margin)), floor, top, width)
 
-    def place(self, x: float) -> float:
+    def x_of(self, x: float) -> float:
         """Return the position of the logarithm of a value along the axis, in points from the left."""
         return self.width * (x - self.ends[0]) / (self.ends[1] - self.ends[0])
 
@@ -178,7 +178,7 @@ def _notes(lines: Sequence[Line], scale: Scale) -> list[list[Note]]:
         x = _leaves_at(line, scale.floor)
         text = f"{name} down to {_brief(line.mean.min())}"
         width = text_width([text], NOTE_SIZE)
-        start = min(max(scale.place(x) - width / 2, 0), scale.width - width)
+        start = min(max(scale.x_of(x) - width / 2, 0), scale.width - width)
         note = Note(x, text, start, start + width, line.fit.series)
         free = (
             row
@@ -252,8 +252,8 @@ def _label(axes: Axes, depth: float, view: View, scale: Scale, *, has_x: bool) -
     """Label the lowest panel of a column, and the values along it as far as there is room."""
     ticks = []
     for value in reversed(scale.x if has_x else []):
-        place = np.log(value)
-        if not ticks or scale.place(ticks[-1][0]) - scale.place(place) >= TICK_ROOM:
-            ticks.append((place, f"{value:,.0f}" if view.x == "n_outcomes" else f"{value:g}"))
+        log_value = np.log(value)
+        if not ticks or scale.x_of(ticks[-1][0]) - scale.x_of(log_value) >= TICK_ROOM:
+            ticks.append((log_value, f"{value:,.0f}" if view.x == "n_outcomes" else f"{value:g}"))
     axes.names_below(ticks, pad=depth + TICK + PAD)
     axes.label_below(view.label if has_x else "no private fit", depth + 25)

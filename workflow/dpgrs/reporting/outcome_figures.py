@@ -33,20 +33,24 @@ class WeightsFigure:
         *,
         labels: Sequence[str],
         colors: Sequence[str],
-        place: str = "chromosome",
+        axis_label: str = "chromosome",
         strip_height: float = 62,
     ) -> None:
         self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
         self._labels, self._colors = labels, colors
-        self._place, self._strip_height = place, strip_height
+        self._place, self._strip_height = axis_label, strip_height
 
     def draw(
-        self, weights: Iterable[np.ndarray], notes: Sequence[str], *, places: np.ndarray | slice = slice(None)
+        self,
+        weights: Iterable[np.ndarray],
+        notes: Sequence[str],
+        *,
+        variant_rows: np.ndarray | slice = slice(None),
     ) -> Picture:
         """Draw the weights of an outcome, (n_strips, n_shown) float64, with a note at the right above each
         strip.
 
-        `places` are the (n_shown,) int64 rows of the variants that the weights belong to; by default all.
+        `variant_rows` are the (n_shown,) int64 rows of the variants of the weights; by default all.
         """
         inner = self._strip_height * len(self._labels) - 4
         # Between strips is room for two labels.
@@ -56,11 +60,13 @@ class WeightsFigure:
             zip(self._labels, self._colors, notes, weights, strict=True)
         ):
             top = 16 + index * (1 + STRIP_GAP) * height
-            x, heights, shared = thin_bars(self.x[places], values, is_all=isinstance(places, slice))
+            x, heights, shared = thin_bars(
+                self.x[variant_rows], values, is_all=isinstance(variant_rows, slice)
+            )
             reach = 1.08 * (np.abs(heights).max(initial=0.0) or 1.0)
             axes = genome_axes(picture, self._chromosomes, 46, top, top + height, y=(-reach, reach))
             axes.levels(0, color=MUTED, width=0.5)
-            axes.bars(x, heights, color=color, width=1.4 if len(x) < FEW_BARS else 0.8, places=shared)
+            axes.bars(x, heights, color=color, width=1.4 if len(x) < FEW_BARS else 0.8, x_name=shared)
             axes.ticks_left(3)
             picture.text(46, top - 8, label)
             picture.text(axes.right, top - 8, note, fill=MUTED, text_anchor="end")
@@ -88,12 +94,12 @@ def genome_axes(
 
 
 def name_chromosomes(
-    axes: Axes, chromosomes: dict[Any, tuple[float, float]], place: str = "chromosome"
+    axes: Axes, chromosomes: dict[Any, tuple[float, float]], axis_label: str = "chromosome"
 ) -> None:
     """Name all chromosomes, from `genome_axis`, under axes, and say that they are chromosomes or the like."""
     middles = {name: (start + end) / 2 for name, (start, end) in chromosomes.items()}
     axes.names_below([(middle, str(name).removeprefix("chr")) for name, middle in middles.items()])
-    axes.label_below(place, 18)
+    axes.label_below(axis_label, 18)
 
 
 def genome_axis(

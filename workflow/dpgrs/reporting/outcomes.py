@@ -57,7 +57,7 @@ class OutcomeWeights:
         colors = [by_fit[fit] for fit in self._weights]
         if self._effects is not None:
             labels, colors = [TRUTH, *labels], [INK, *colors]
-        return WeightsFigure(variants, labels=labels, colors=colors, place=self._words.axis)
+        return WeightsFigure(variants, labels=labels, colors=colors, axis_label=self._words.axis)
 
     def _draw(self, outcome: int) -> "Picture":
         strips = {fit: weights[outcome] for fit, weights in self._weights.items()}
@@ -118,7 +118,7 @@ class OutcomeFits:
             ],
             "no_model": self._no_model.get(self._outcomes[outcome], {}),
             "n_clipped": None if clipping is None else clipping.values[outcome],
-            "n_known": None if clipping is None else clipping.known[outcome],
+            "n_known": None if clipping is None else clipping.n_known[outcome],
             "figures": figures,
         }
 

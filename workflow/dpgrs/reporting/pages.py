@@ -32,7 +32,7 @@ def write_overview(data: "ReportData", directory: Path | str, *, figures: Path |
     shared = _shared(data, root="")
     other_pages = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
     for name in other_pages:
-        write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
+        write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, page_links={})
     write_page(
         directory / "index.html",
         "index.html",
@@ -40,7 +40,7 @@ def write_overview(data: "ReportData", directory: Path | str, *, figures: Path |
         data,
         shared=shared,
         figures=figures,
-        others=other_pages,
+        page_links=other_pages,
         has_private=any(fit.is_private for fit in data.accuracy.fits),
         has_exact=any(not fit.is_private for fit in data.accuracy.fits),
     )

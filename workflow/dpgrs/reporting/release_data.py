@@ -163,14 +163,16 @@ class ReleaseData:
         """The number of variants that a score holds."""
         return self.weights.shape[1]
 
-    def places(self, outcome: int) -> np.ndarray:
+    def variant_rows(self, outcome: int) -> np.ndarray:
         """Return the (n_weights,) rows of `variants` that the weights of an outcome belong to."""
         return np.arange(len(self.variants)) if self.chosen is None else self.chosen[outcome]
 
     def largest_rows(self, outcome: int) -> pd.DataFrame:
         """Return the variants of the `N_LARGEST` largest weights of an outcome, with a column ``weight``."""
         order = np.argsort(-np.abs(self.weights[outcome]), kind="stable")[:N_LARGEST]
-        return self.variants.iloc[self.places(outcome)[order]].assign(weight=self.weights[outcome, order])
+        return self.variants.iloc[self.variant_rows(outcome)[order]].assign(
+            weight=self.weights[outcome, order]
+        )
 
     def chosen_rows(self, outcome: int) -> pd.DataFrame:
         """Return the variants chosen for an outcome, in genome order, with ``weight`` and, if known,

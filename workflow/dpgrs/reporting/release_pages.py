@@ -46,7 +46,7 @@ def _outcomes(data: ReleaseData) -> dict[str, Any]:
                 "name": name,
                 "link": links[index + 1],
                 "largest": abs(data.weights[index, largest]),
-                "site": data.variants.iloc[data.places(index)[largest]],
+                "site": data.variants.iloc[data.variant_rows(index)[largest]],
                 "score": score,
                 "accuracy": possible.loc[name],
                 "is_beyond": not possible.loc[name].equals(data.accuracy.loc[name]),
@@ -82,7 +82,7 @@ def _weights(data: ReleaseData) -> Callable[[int], dict[str, Any]]:
         figure = drawing.draw(
             data.weights[outcome][np.newaxis],
             [f"tallest: {tallest.contig}:{tallest.position:,}"],
-            places=data.places(outcome) if is_chosen else slice(None),
+            variant_rows=data.variant_rows(outcome) if is_chosen else slice(None),
         )
         return {
             "is_thinned": data.n_weights > MAX_BARS,
@@ -167,7 +167,7 @@ def write_overview(data: ReleaseData, directory: Path | str, *, figures: Path | 
         data,
         shared=_shared(data, root=""),
         figures=figures,
-        others={},
+        page_links={},
     )
 
 

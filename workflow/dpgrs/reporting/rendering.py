@@ -99,7 +99,7 @@ def outcome_links(n_outcomes: int, start: str) -> dict[int, str]:
     }
 
 
-def write_assets(directory: Path, places: str | None = None) -> None:
+def write_assets(directory: Path, variant_places: str | None = None) -> None:
     """Write the files that all pages share into the folder of a report, which is made if absent.
 
     These are their style, their script, and the positions of variants from `outcome_figures.shared_places`.
@@ -107,9 +107,9 @@ def write_assets(directory: Path, places: str | None = None) -> None:
     (directory / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         _write(directory / "assets" / name, (TEMPLATES / name).read_text(encoding="utf-8"))
-    if places:
+    if variant_places:
         # A script, since a page on a disk may read no other file.
-        _write(directory / "assets" / PLACES, f'window.variantPlaces = "{places}";\n')
+        _write(directory / "assets" / PLACES, f'window.variantPlaces = "{variant_places}";\n')
 
 
 def same_for_all(context: Callable[[Any], Any]) -> Callable[[Any], Callable[[int], Any]]:
@@ -131,15 +131,15 @@ def write_page(
     shared: dict[str, Any],
     figures: Path | None = None,
     prefix: str = "",
-    others: dict[str, str] | None = None,
+    page_links: dict[str, str] | None = None,
     **head: Any,
 ) -> None:
     """Write a page of those sections that have something to show.
 
     `template` is the file of the head of the page, which sees `shared` and `head`; sections take `subject`
     and see `shared`, with ``mode`` and ``root`` in it. Files of the figures go to `figures`, if given, by
-    category, their names with a `prefix` that differs between all pages. `others` are addresses and names of
-    pages that the head links after the sections; None makes a head without links.
+    category, their names with a `prefix` that differs between all pages. `page_links` are addresses and names
+    of pages that the head links after the sections; None makes a head without links.
     """
     bodies, stamp = [], STAMP if shared["mode"] == "benchmark" else ""
     for section in sections:
@@ -158,8 +158,8 @@ def write_page(
         values = shared | context | {"figures": inline_figures}
         text = environment().get_template(section.template).render(values)
         bodies.append((section, Markup(text)))
-    links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
-    links += (others or {}).items()
+    links = [] if page_links is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
+    links += (page_links or {}).items()
     _write(path, environment().get_template(template).render(shared | head, sections=bodies, links=links))
 
 

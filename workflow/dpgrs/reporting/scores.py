@@ -84,7 +84,7 @@ def write_score_page(directory: Path | str, data: ScoreData, *, figures: Path | 
         data,
         shared=shared,
         figures=figures,
-        others={},
+        page_links={},
         notes=[*data.notes, *([few] if n_people < FEWEST_PEOPLE else [])],
     )
 

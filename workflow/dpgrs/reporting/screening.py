@@ -51,7 +51,7 @@ class ScoresFigure:
         axes = genome_axes(picture, self._chromosomes, left, 16, 16 + SCORES_HEIGHT, y=(0, top))
         axes.levels(0, color=MUTED, width=0.6)
         x, tallest, shared = thin_bars(self.x, heights, is_all=True)
-        axes.bars(x, tallest, color=MUTED, width=1.2 if len(x) < FEW_BARS else 0.7, places=shared)
+        axes.bars(x, tallest, color=MUTED, width=1.2 if len(x) < FEW_BARS else 0.7, x_name=shared)
         axes.ticks_left(4)
         picture.text(left, 7, "Kendall score, without its sign")
         exact, *private = chosen
@@ -64,7 +64,7 @@ class ScoresFigure:
         variants_by_lane = chosen if causal is None else [*chosen, causal]
         for y, (variants, color) in enumerate(zip(variants_by_lane, self._colors, strict=True)):
             x, ticks, shared = thin_bars(self.x[variants], np.full(len(variants), LANE_TICK), is_all=False)
-            axes.bars(x, ticks, low=y - LANE_TICK / 2, color=color, width=1.6, places=shared)
+            axes.bars(x, ticks, low=y - LANE_TICK / 2, color=color, width=1.6, x_name=shared)
         axes.names_left(self._labels)
         name_chromosomes(axes, self._chromosomes)
         return picture

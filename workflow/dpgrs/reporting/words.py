@@ -18,9 +18,9 @@ class Words(NamedTuple):
     # Where the centres come from.
     stand_in: str = "the cohort’s own, a stand-in for those of a public panel, which a release has to take"
     # What a benchmark takes from its own data.
-    taken: str = " the choice of variants by their frequency, the alleles that fill missing ones,"
+    own_data: str = " the choice of variants by their frequency, the alleles that fill missing ones,"
     # The same under tight bounds only.
-    taken_if_tight: str = (
+    own_data_if_tight: str = (
         " the frequencies by which tight bounds code and clip rows (a stand-in for a public panel’s),"
     )
     # What would have to be fixed without a look at the data, the last under tight bounds.
@@ -46,8 +46,8 @@ TABLE_WORDS = Words(
     expected="the root mean square that public centres and ranges stand for, √(Σ 2p(1 − p))",
     centres="The centres and ranges are",
     stand_in="public ones, as the table of ranges states them",
-    taken="",
-    taken_if_tight="",
+    own_data="",
+    own_data_if_tight="",
     fixed=("columns", "levels", "ranges"),
     relatives="Rows of one person or thing are like each other",
 )

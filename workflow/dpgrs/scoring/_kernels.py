@@ -6,11 +6,11 @@ from dpgrs.genotypes.compiled import compiled
 from dpgrs.io._call_kernels import HALF_ALT, HALF_REF
 
 
-def plain_count_calls(calls: np.ndarray, known: np.ndarray, copies: np.ndarray) -> None:
+def plain_count_calls(calls: np.ndarray, n_known: np.ndarray, copies: np.ndarray) -> None:
     """Do the same as `count_calls`, by numpy."""
     n_half_alt = np.count_nonzero(calls == HALF_ALT, axis=1)
     n_half = n_half_alt + np.count_nonzero(calls == HALF_REF, axis=1)
-    known[:] = 2 * np.count_nonzero(calls >= 0, axis=1) + n_half
+    n_known[:] = 2 * np.count_nonzero(calls >= 0, axis=1) + n_half
     copies[:] = np.maximum(calls, 0).sum(axis=1, dtype=np.int64) + n_half_alt
 
 
@@ -33,13 +33,13 @@ def plain_fill_steps(
 
 
 @compiled(plain=plain_count_calls)
-def count_calls(calls: np.ndarray, known: np.ndarray, copies: np.ndarray) -> None:
+def count_calls(calls: np.ndarray, n_known: np.ndarray, copies: np.ndarray) -> None:
     """Count known alleles, and copies of ALT among them.
 
     Parameters
     ----------
     calls : (n_rows, n_people) int8, see `dpgrs.io.target.Piece`.
-    known, copies : (n_rows,) int64, written to.
+    n_known, copies : (n_rows,) int64, written to.
     """
     for i in range(calls.shape[0]):
         n_called, n_copies, n_half, n_half_alt = 0, 0, 0, 0
@@ -48,7 +48,7 @@ def count_calls(calls: np.ndarray, known: np.ndarray, copies: np.ndarray) -> Non
             n_copies += call if call > 0 else 0
             n_half += (call == HALF_REF) | (call == HALF_ALT)
             n_half_alt += call == HALF_ALT
-        known[i] = 2 * n_called + n_half
+        n_known[i] = 2 * n_called + n_half
         copies[i] = n_copies + n_half_alt
 
 

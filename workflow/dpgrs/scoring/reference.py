@@ -112,20 +112,20 @@ def score_reference(
     reference: Reference,
     sites: Sites,
     shared: Sequence[SharedSites],
-    taken: np.ndarray,
+    candidate_rows: np.ndarray,
     *,
     n_components: int,
     threads: int,
 ) -> tuple[np.ndarray, np.ndarray, SharedSites, np.ndarray]:
     """Score the reference by variants that the target has, and compute its components.
 
-    The sites are from `with_candidates`; those that are not in the target have a problem. `taken` are
-    (n_used,) int64 rows of the candidates. Return sums, (n_outcomes, n_reference), components, (n_components,
-    n_reference), their projection, as scores of the target, and (n_components,) shifts to add to these,
-    float64 all.
+    The sites are from `with_candidates`; those that are not in the target have a problem. `candidate_rows`
+    are (n_used,) int64 rows of the candidates. Return sums, (n_outcomes, n_reference), components,
+    (n_components, n_reference), their projection, as scores of the target, and (n_components,) shifts to add
+    to these, float64 all.
     """
-    people, component_sites = reference.target, _select_rows(reference.candidates, taken)
-    dosages = np.empty((len(taken), len(people.samples)))
+    people, component_sites = reference.target, _select_rows(reference.candidates, candidate_rows)
+    dosages = np.empty((len(candidate_rows), len(people.samples)))
     matching = Matching(sites)
     sums = ScoreSums(matching, shared, n_people=len(people.samples), n_threads=threads)
     contigs = set(sites.contigs) | set(component_sites.contigs)
@@ -137,7 +137,7 @@ def score_reference(
     shift = -2 * loadings @ component_sites.frequency
     n_before = len(sites) - len(reference.candidates)
     outcomes = [Outcome(f"PC{number}", people.paths[0]) for number in range(1, n_components + 1)]
-    projection = SharedSites(outcomes, n_before + taken, np.ascontiguousarray(loadings.T))
+    projection = SharedSites(outcomes, n_before + candidate_rows, np.ascontiguousarray(loadings.T))
     return sums.sums, loadings @ dosages + shift[:, np.newaxis], projection, shift
 
 

@@ -310,7 +310,7 @@ def _read(
     """
     path = outcomes[0].path
     file = _open(outcomes[0], build)
-    blocks = list(file.parts())
+    blocks = list(file.row_blocks())
     if not sum(len(block.position) for block in blocks):
         raise DpgrsError(
             "score-without-variants",

@@ -143,14 +143,14 @@ class GenotypePairs:
         return feature_scores(self.genotypes, self.genotypes[number], **options)
 
     def parts_of_feature_scores(
-        self, numbers: Sequence[int], others: Sequence[Any]
+        self, numbers: Sequence[int], other_pairs: Sequence[Any]
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Compare all features with one of them for each outcome, with one look at the genotypes.
 
-        `numbers` are the features of this outcome and of the others, `others` are GenotypePairs of the same
-        genotypes. A slice of the features comes with its int64 scores for each outcome.
+        `numbers` are the features of this outcome and of the others, `other_pairs` are GenotypePairs of the
+        same genotypes. A slice of the features comes with its int64 scores for each outcome.
         """
-        outcomes = [self, *others]
+        outcomes = [self, *other_pairs]
         are_selected = [outcome.is_selected for outcome in outcomes]
         compare = comparison_with(
             self.genotypes[np.asarray(numbers)], **self._rows, are_selected=are_selected
@@ -192,10 +192,10 @@ class TablePairs:
         return self._scores(against)
 
     def parts_of_feature_scores(
-        self, numbers: Sequence[int], others: Sequence[Any]
+        self, numbers: Sequence[int], other_pairs: Sequence[Any]
     ) -> Iterator[tuple[slice, Iterator[np.ndarray]]]:
         """Do as `GenotypePairs` does, all features at once."""
-        outcomes = [self, *others]
+        outcomes = [self, *other_pairs]
         scores = (outcome.feature_scores(number) for number, outcome in zip(numbers, outcomes, strict=True))
         yield slice(None), scores
 

@@ -70,13 +70,13 @@ FACTOR_STEP = 2.0**-10
 
 
 def simulate_outcomes(
-    X: np.ndarray, *, row_id: Sequence[str] | np.ndarray, **terms: Any
+    X: np.ndarray, *, row_id: Sequence[str] | np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Simulate outcomes of rows in memory, by arguments of `SimulatedOutcomes`; return Y and effects.
 
     Y is (n_outcomes, n_rows) float64 of variance about 1, effects are (n_outcomes, n_variants) float64.
     """
-    simulated = SimulatedOutcomes(**terms)
+    simulated = SimulatedOutcomes(**options)
     simulated.measure(lambda: [X])
     return simulated.of_rows(X, row_id=row_id), simulated.effects
 

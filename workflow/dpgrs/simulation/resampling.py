@@ -239,15 +239,15 @@ def _morgans(store: HaplotypeStore, genetic_map: Path | str | None) -> np.ndarra
     return np.interp(position, at, morgans)
 
 
-def derived_attributes(store: HaplotypeStore, how: str, terms: dict[str, Any]) -> dict[str, Any]:
+def derived_attributes(store: HaplotypeStore, how: str, derivation: dict[str, Any]) -> dict[str, Any]:
     """Return attributes of a store of derived data, whose source is no file that could be declared public.
 
     `how` says what was done to the source, `terms` are JSON values by what terms.
     """
-    terms = terms | {"source": store.attributes["source"]}
-    digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()
+    derivation = derivation | {"source": store.attributes["source"]}
+    digest = hashlib.sha256(json.dumps(derivation, sort_keys=True).encode()).hexdigest()
     new_source = {"file": f"{store.path.name}, {how}", "sha256": digest}
     source_attributes = {
         name: store.attributes[name] for name in ("options", "counts") if name in store.attributes
     }
-    return source_attributes | {"source": new_source, "derived": terms}
+    return source_attributes | {"source": new_source, "derived": derivation}

@@ -53,7 +53,7 @@ def post_processing(
     missing_outcomes: Missing | str | None,
     choice: Sequence[str] = (),
     components: Sequence[str] = (),
-    found: Sequence[str] = (),
+    fit_findings: Sequence[str] = (),
     has_accuracy: bool = False,
     is_adjusted: bool = False,
     has_moments: bool = False,
@@ -61,9 +61,9 @@ def post_processing(
     """List the post-processing of the draws, in words.
 
     `fit` are the settings of the fit as a statement has them, `choice` says why `methods: auto` took the
-    method, `components` are released instead of outcomes if there are any, `found` says what the fit found
-    out about public files. The others say whether accuracy was drawn, whether a regression on covariates came
-    before, and whether second moments of rows were drawn.
+    method, `components` are released instead of outcomes if there are any, `fit_findings` say what the fit
+    found out about public files. The others say whether accuracy was drawn, whether a regression on
+    covariates came before, and whether second moments of rows were drawn.
     """
     stated, counts = stated_method(method), ()
     if protection == Protection.FEATURE:
@@ -82,18 +82,18 @@ def post_processing(
         ROUNDED,
         CONSTANT,
         *([MAPPED.format(names=", ".join(components))] if components else ()),
-        *found,
+        *fit_findings,
         *(OF_ACCURACY if has_accuracy else ()),
     ]
 
 
 def is_post_processing(
-    said: list[str], method: str, fit: dict[str, Any], *, outcomes: Sequence[str], **options: Any
+    lines: list[str], method: str, fit: dict[str, Any], *, outcomes: Sequence[str], **options: Any
 ) -> bool:
     """Return whether a list is as `post_processing` gives it, whatever chose the method and a fit found."""
-    is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
-    options |= {"choice": said[:is_chosen], "found": _found_of(said, method, fit, outcomes)}
-    return said == post_processing(method, fit, **options)
+    is_chosen = method in REASONS and method != DEFAULT and lines[:1] == [reason_in_words(method)]
+    options |= {"choice": lines[:is_chosen], "fit_findings": _found_of(lines, method, fit, outcomes)}
+    return lines == post_processing(method, fit, **options)
 
 
 def _found_of(lines: list[str], method: str, fit: dict[str, Any], outcomes: Sequence[str]) -> list[str]:

@@ -176,9 +176,9 @@ def as_markdown(
 def markdown_row(finding: dict[str, Any]) -> list[str]:
     """Return the cells of a finding in `as_markdown`; the last is the observed loss."""
     case_terms = {
-        name: term for name, term in finding.items() if name not in ("mechanism", *RESULTS) and term
+        name: cell for name, cell in finding.items() if name not in ("mechanism", *RESULTS) and cell
     }
-    named = [term if name in COLUMNS else f"{name} {term}" for name, term in case_terms.items()]
+    named = [cell if name in COLUMNS else f"{name} {cell}" for name, cell in case_terms.items()]
     figures = [f"{finding[name]:.2f}" for name in ("claimed", "observed")]
     return [f"`{finding['mechanism']}`", ", ".join(named), finding["loss"], *figures]
 

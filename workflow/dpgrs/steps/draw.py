@@ -237,11 +237,11 @@ def _charge(
     release_terms = {"sites": site_digest} | identity["dataset"]
 
     def identify(
-        part: tuple[str, ...],
+        release_part: tuple[str, ...],
         mechanism: "SharedStatistics" = mechanism,
         request: "PrivacyRequest" = request,
     ) -> dict[str, Any]:
-        depends_on = mechanism.depends_on(part, planned_draw.names, request)
+        depends_on = mechanism.depends_on(release_part, planned_draw.names, request)
         mechanism_terms = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
         public_terms = identity if mechanism is planned_draw.mechanism else identity | ld
         return identify_part(public_terms, site_digest, request, depends_on, **mechanism_terms)
@@ -254,7 +254,7 @@ def _charge(
     statistics_of_later = later_statistics(planned_draw, later, study_settings)
 
     def allow(draws: Sequence[dict[str, Any]]) -> Cost | None:
-        require_no_other_bundle(output, draws, ledger=ledger, terms=release_terms)
+        require_no_other_bundle(output, draws, ledger=ledger, public_terms=release_terms)
         if audit is not None:
             last = mechanism if later is None else later.mechanism
             turned = [STEERED] * any(map(steers_rows, last.methods[:1]))

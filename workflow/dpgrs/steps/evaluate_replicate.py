@@ -16,7 +16,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Labelled, load_labelled
 from dpgrs.io.tables.tables import populations_of
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, people_parts, rows_of_people
+from dpgrs.io.variant_set_parts import parts_in_memory, people_at_a_time, people_parts, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.statement.methods import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
@@ -97,7 +97,7 @@ def evaluate_replicate(
     )
     counts = settings.outcomes.count or [len(outcomes.names)]
     largest = max(outcomes.values), max(counts)
-    elapsed = read_table(seconds, needed=["seconds"])["seconds"]
+    elapsed = read_table(seconds, required=["seconds"])["seconds"]
     errors = test_rows.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
     of_reference = {
         label["n_variants"]: test_errors.all
@@ -113,7 +113,9 @@ def evaluate_replicate(
         reference = of_reference[size].mse if size in of_reference else np.full(len(outcomes.names), np.nan)
         for count in counts if _is_of_all(label) else [label["n_outcomes"]]:
             line_terms = {"replicate": replicate, "outcome": outcomes.names[:count]}
-            line_terms |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}
+            line_terms |= {"n_variants": size, "n_outcomes": count} | {
+                column: label[column] for column in TERMS
+            }
             line_measures = {
                 "n_rows": test_rows.n_training,
                 "r2": test_errors.all.r2[:count],
@@ -147,7 +149,7 @@ def evaluate_replicate(
     def is_measured(label: dict[str, Any]) -> bool:
         return label["reported"] and _is_of(label, *largest)
 
-    fit_terms = [{term: label[term] for term in TERMS} for label in fitted.labels if is_measured(label)]
+    fit_terms = [{column: label[column] for column in TERMS} for label in fitted.labels if is_measured(label)]
     fits = (LinearFit.of(arrays, columns[largest[0]]) for _, arrays in fitted.of(is_measured))
     lines = [
         {"outcome": outcomes.names[outcome]} | fit_terms[number] | population_errors._asdict()
@@ -225,7 +227,7 @@ class _Parts:
     ) -> list[TestErrors]:
         """Predict the test rows by all fits, and return the errors of each."""
         errors_by_fit = [self._empty_errors(label, has_groups(label)) for label in fitted.labels]
-        for variant_set in held_parts(self._variant_set, self._variants, n_most=self._most):
+        for variant_set in parts_in_memory(self._variant_set, self._variants, n_most=self._most):
             rows = rows_of_people(variant_set.people, rows=self._outcomes.rows)
             outcome_part = self._outcomes.of_rows(rows)
             groups = None

@@ -104,7 +104,7 @@ def fit_weights(
             yield from _non_private_fits(exact, methods, settings.regression.as_dict(), of_exact)
         public = None if outcomes is None else Outcomes.load(outcomes)
         for path, times in zip_longest(drawn, draw_seconds):
-            times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
+            times = None if times is None else read_table(times, required=["seconds"])["seconds"]
             yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
         if choices is not None:
             of_rows = VariantSet.open(variant_set)

@@ -139,7 +139,7 @@ def _of_genotypes(
     variant_set: VariantSet, loadings: Loadings, *, rows: Rows
 ) -> tuple[Sequence[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return the same of principal components, which the reference has scaled already."""
-    columns = loadings.places(variant_set.variants)
+    columns = loadings.rows_in(variant_set.variants)
     means = column_moments(loadings.frequency, rows=rows)[0]
     Z = project(
         StoredGenotypes(variant_set, columns),

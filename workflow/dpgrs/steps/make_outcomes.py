@@ -84,7 +84,7 @@ def make_outcomes(
     effects, prevalence, population = {}, None, None
     if table is None:
         simulated = _simulated(variant_set, settings, replicate)
-        effects, values_by_part = simulated.effects, simulated.parts()
+        effects, values_by_part = simulated.effects, simulated.outcome_blocks()
         names = simulated_names(count)
         prevalence = None if outcome_terms.prevalence is None else np.full(count, outcome_terms.prevalence)
     else:

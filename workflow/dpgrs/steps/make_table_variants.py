@@ -41,7 +41,9 @@ def make_table_variants(
     output : store of the study's variants to write.
     """
     features, outcome_columns = read_cohort_table(settings, table)
-    public = read_ranges(ranges, features, others=() if outcome_columns is None else outcome_columns.names)
+    public = read_ranges(
+        ranges, features, other_names=() if outcome_columns is None else outcome_columns.names
+    )
     lines = range_problems(features, *public[:2], key="cohort.ranges") + (
         [] if outcome_columns is None else constant_problems(outcome_columns)
     )

@@ -160,7 +160,7 @@ def measure_release(
         "before_charge": before_charge,
     }
     # Other public genotypes at the same sites give other weights of the same noisy statistics.
-    require_no_other_bundle(accuracy, ledger=ledger, terms=identity["dataset"], fit=fit_terms)
+    require_no_other_bundle(accuracy, ledger=ledger, public_terms=identity["dataset"], fit=fit_terms)
     request = AccuracyRequest.of(request_of(label), settings.evaluation)
     (sum_label, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
     # Complete the entry before storing the sums, as `draw` does: nobody has seen sums that it lacks.
@@ -196,8 +196,8 @@ def _charge(
 
     def identify(outcome_part: tuple[str, ...]) -> dict[str, Any]:
         weights = weights_origin(label, outcome_part[1:], fit=fit, book=book)
-        terms = {"residual_bound": request.residual_bound, "weights": weights}
-        return accuracy_identity(identity, site_digest, trained, outcome_part[1:], **terms)
+        measure_terms = {"residual_bound": request.residual_bound, "weights": weights}
+        return accuracy_identity(identity, site_digest, trained, outcome_part[1:], **measure_terms)
 
     def allow(planned_draws: Sequence[dict[str, Any]]) -> None:
         if audit is not None:

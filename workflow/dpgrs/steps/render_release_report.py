@@ -88,7 +88,7 @@ def render_release_report(
 
 def _read_score(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
     """Read the weights of a scoring file, and columns of its sites by the names that the package uses."""
-    site_parts = list(open_effects(path, build=None).parts())
+    site_parts = list(open_effects(path, build=None).row_blocks())
     sites = {
         name: np.concatenate([getattr(site_part, field) for site_part in site_parts])
         for name, field in columns.items()

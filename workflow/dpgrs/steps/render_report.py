@@ -193,7 +193,7 @@ def _binary(outcomes: Outcomes, largest: int) -> tuple[str, ...]:
 
 
 def _quality(qc: Path, genotypes: Path, settings: "StudyConfig") -> Quality:
-    counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
+    counts = read_table(qc, required=["chromosome"], dtype={"chromosome": "str"})
     return Quality(counts, GenotypeSummary.load(genotypes), settings.variants)
 
 

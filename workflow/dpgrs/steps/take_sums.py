@@ -42,5 +42,5 @@ def take_sums(
     output : the statistics of all rows to write; with `--of-outcomes` the outcomes.
     """
     centre_sums, study_terms = CentreSums.load(sums), terms_of(settings, site_digest=written_digest(sites))
-    require_same_terms(centre_sums, study_terms, path=sums, others="the study")
+    require_same_terms(centre_sums, study_terms, path=sums, first_path="the study")
     (centre_sums.outcomes if of_outcomes else centre_sums.statistics).save(output)

@@ -61,11 +61,11 @@ def adjustment_identity(outcomes: Outcomes) -> dict[str, Any]:
     return {"adjusted_by": list(outcomes.adjusted_by)}
 
 
-def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
+def require_adjusted(planned_draw: "Draw", ledger: "Ledger") -> None:
     """Refuse outcomes that are not adjusted as the study says, by effects that the ledger charged for."""
-    outcomes = asked.data.outcomes
-    is_regression = asked.mechanism.name == REGRESSION
-    is_needed = asked.settings.covariates.adjusts_first and not is_regression
+    outcomes = planned_draw.data.outcomes
+    is_regression = planned_draw.mechanism.name == REGRESSION
+    is_needed = planned_draw.settings.covariates.adjusts_first and not is_regression
     is_adjusted = outcomes.covariate_effects is not None
     charged_digests = {*ledger.read().outputs.values()}
     if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= charged_digests):
@@ -83,7 +83,7 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
 
 
 def require_same_genotypes(
-    asked: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **charging: Any
+    planned_draw: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **charging: Any
 ) -> bool:
     """Refuse a regression on covariates if the ledger has what is drawn of genotypes next on other people.
 
@@ -92,7 +92,7 @@ def require_same_genotypes(
     account, ledger and study key. The result is whether the ledger has their request. Without a map, as in a
     step that runs by itself, second moments are not compared.
     """
-    mechanism, request, data = later.mechanism, later.request, asked.data
+    mechanism, request, data = later.mechanism, later.request, planned_draw.data
     identity = identify(("genotypes",), mechanism, request)
     requests = charging["ledger"].read().requests.values()
     if not any(earlier.identity | identity == earlier.identity for earlier in requests):
@@ -104,7 +104,7 @@ def require_same_genotypes(
         stored = data.genome(map_terms(request))
         moments = people_moments(data.variant_set, data.outcomes, stored)
     if "gram" in mechanism.draws["genotypes"]:
-        exact = exact_statistics(asked.settings, data.variant_set, data.outcomes)
+        exact = exact_statistics(planned_draw.settings, data.variant_set, data.outcomes)
         gram = exact.clipped[request.n_variants, later.n_outcomes].gram
 
     def rehearsed(noise: "NoiseSource") -> None:

@@ -63,9 +63,11 @@ def looked_at(s: "Shape", *, is_streamed: bool) -> float:
     return min(genotypes(s), 3 * BLOCK_BYTES) if is_streamed else genotypes(s)
 
 
-def of_rows(s: "Shape", way: str = "private") -> float:
+def of_rows(s: "Shape", selection: str = "private") -> float:
     """Bytes of the arrays made from rows for choices and fits, beside Y: half as much again are ranks."""
-    n_bytes = 3 * rows_of_methods(s) + looked_at(s, is_streamed=s.streams_genotypes(way)) + outcomes(s) / 2
+    n_bytes = (
+        3 * rows_of_methods(s) + looked_at(s, is_streamed=s.streams_genotypes(selection)) + outcomes(s) / 2
+    )
     return n_bytes + 2 * chunks_of_outcomes(s) + 5 * part_of_scores(s)
 
 
@@ -342,13 +344,13 @@ def summing(s: "Shape") -> int:
     return s.n_rows * s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)
 
 
-def choosing(s: "Shape", way: str = "private") -> float:
+def choosing(s: "Shape", selection: str = "private") -> float:
     """Operations of choices, and of fits on rows.
 
     Ten choices by comparisons of bits took 2.1 ns for a call, and 0.08 ns for a call and an outcome: a third.
     """
     n_calls = s.n_rows * s.n_columns
-    if s.streams_genotypes(way):
+    if s.streams_genotypes(selection):
         return n_calls * (6 + s.n_outcomes / 4) * max(1, s.n_choices / 10)
     return summing(s) + 100 * n_calls * s.n_outcomes
 

@@ -72,7 +72,7 @@ class CentreSums:
 
     statistics: Statistics
     outcomes: Outcomes  # of nobody: their names and public terms
-    terms: dict[str, Any]  # from `terms_of`
+    public_terms: dict[str, Any]  # from `terms_of`
     centres: tuple[str, ...]  # names of the centres, each once
     # SHA-256 of each centre's file, in the order of `centres`; empty in such a file.
     exports: tuple[str, ...] = ()
@@ -86,7 +86,11 @@ class CentreSums:
         named |= {CENTRE_NAMES: np.array(self.centres, dtype=str)}
         if self.exports:
             named |= {EXPORTS: np.array(self.exports, dtype=str)}
-        return self.statistics.arrays() | named | {TERMS: np.array(json.dumps(self.terms, sort_keys=True))}
+        return (
+            self.statistics.arrays()
+            | named
+            | {TERMS: np.array(json.dumps(self.public_terms, sort_keys=True))}
+        )
 
     def as_bytes(self) -> bytes:
         """Return the bytes of a file of these sums."""
@@ -218,14 +222,14 @@ def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
     return CentreSums(statistics, outcomes, centre_terms, (centre,))
 
 
-def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | None:
+def combined(centre_sums: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | None:
     """Add the sums of centres, given with their paths, which messages name.
 
     A centre that is in twice, and sums of other terms, sites, outcomes or columns than the first, are
     refused; more rows than can be summed exactly are a UsageError.
     """
     first, total, digests = None, None, {}
-    for path, addend in parts:
+    for path, addend in centre_sums:
         statistics = addend.statistics.arrays()
         digest = hashlib.sha256(arrays_as_bytes(statistics)).hexdigest()
         if first is None:
@@ -247,8 +251,8 @@ def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | Non
                 "Name each centre once",
             )
         digests[digest] = path
-        for checked, expected_terms in ((addend, total.terms), (total, addend.terms)):
-            require_same_terms(checked, expected_terms, path=path, others=first)
+        for checked, expected_terms in ((addend, total.public_terms), (total, addend.public_terms)):
+            require_same_terms(checked, expected_terms, path=path, first_path=first)
         if _public(addend) != _public(total) or _shapes(statistics) != _shapes(total.statistics.arrays()):
             raise _other(
                 "sums-of-other-outcomes", path, f"of the same outcomes and variants as {first}, got others"
@@ -264,21 +268,21 @@ def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | Non
                 "sums-of-other-columns", path, f"of the same columns and norms as {first}, got others"
             ) from None
         centres, exports = (*total.centres, *addend.centres), (*total.exports, *addend.exports)
-        total = CentreSums(statistics, total.outcomes, total.terms, centres, exports)
+        total = CentreSums(statistics, total.outcomes, total.public_terms, centres, exports)
     return total
 
 
 def require_same_terms(
-    sums: CentreSums, terms: dict[str, Any], *, path: Path | str, others: Path | str
+    sums: CentreSums, expected_terms: dict[str, Any], *, path: Path | str, first_path: Path | str
 ) -> None:
     """Refuse sums of other terms, from `terms_of`; terms that are not given are not compared.
 
-    `path` and `others` name the owners of sums and terms. The message has names of terms, and no value.
+    `path` and `first_path` name the owners of sums and terms. The message has names of terms, and no value.
     """
-    different = [name for name, value in terms.items() if sums.terms.get(name) != value]
+    different = [name for name, value in expected_terms.items() if sums.public_terms.get(name) != value]
     if different:
         names = shown(", ".join(different[:5]), n_characters=200)
-        raise _other("sums-of-other-terms", path, f"of the same {names} as {others}, got others")
+        raise _other("sums-of-other-terms", path, f"of the same {names} as {first_path}, got others")
 
 
 def _other(

@@ -51,15 +51,15 @@ class Draw:
         draw_inputs = {"data": self.data, "names": self.names, "settings": self.settings}
         return self.mechanism.draw(**self.mechanism.exact(self.request, **draw_inputs), noise=noise)
 
-    def label(self, drawn: Any) -> dict[str, Any]:
+    def label(self, result: Any) -> dict[str, Any]:
         """Describe a result: the request with its events."""
-        label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
+        label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": result.n}
         label |= {"n_outcomes": len(self.names), "outcomes": self.names}
         if (outcomes := self.data.outcomes).components is not None:
             outcome_fields = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
             label |= outcome_fields | {"components": self.names}
-        label |= {"events": [event.as_dict() for event in drawn.events]}
-        return label | self.mechanism.remarks(drawn)
+        label |= {"events": [event.as_dict() for event in result.events]}
+        return label | self.mechanism.remarks(result)
 
 
 def draws_of(

@@ -82,15 +82,15 @@ def people_of_part(n_outcomes: int) -> int:
     return min(max(PART_VALUES // max(n_outcomes, 1), LEAST_PART), MOST_OF_PART)
 
 
-def added(parts: Iterable[Statistics]) -> Statistics:
+def added(addends: Iterable[Statistics]) -> Statistics:
     """Add one or more statistics of parts of the rows.
 
     Statistics whose columns or terms differ from the first are refused; more training rows than can be summed
     exactly are a UsageError.
     """
-    parts = iter(parts)
-    total = next(parts)
-    for addend in parts:
+    addends = iter(addends)
+    total = next(addends)
+    for addend in addends:
         total = total.plus(addend)
         most = LARGEST_CLIPPED_ROWS if total.clipped else LARGEST_ROWS
         if total.n_rows > most:

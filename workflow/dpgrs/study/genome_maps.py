@@ -89,14 +89,14 @@ def _other_panel() -> DpgrsError:
 
 def map_label(
     genome: GenomeMap,
-    terms: Mapping[str, Any],  # of the request that it is for
+    request_terms: Mapping[str, Any],  # of the request that it is for
     *,
     planned_rows: int,
     n_summed: int,  # outcomes that are summed along it
 ) -> dict[str, Any]:
     """Return what the label of every chromosome says of the whole map, as JSON values."""
     return {
-        "terms": terms,
+        "terms": request_terms,
         "digest": genome.digest,
         "n_rows": genome.n_panel,
         "level": genome.level,
@@ -182,10 +182,10 @@ def stored_maps(path: Path | str) -> list[StoredMap]:
     return maps
 
 
-def stored_map(path: Path | str, terms: Mapping[str, Any]) -> StoredMap:
+def stored_map(path: Path | str, request_terms: Mapping[str, Any]) -> StoredMap:
     """Return the map for the terms of a request; a file without it is refused."""
     for stored in stored_maps(path):
-        if stored.label["terms"] == terms:
+        if stored.label["terms"] == request_terms:
             return stored
     raise DpgrsError(
         "genome-map-of-another-request",

@@ -99,7 +99,7 @@ def identify_part(
     identity: Mapping[str, Any],
     site_digest: str,
     request: "PrivacyRequest",
-    part: Sequence[str],
+    release_part: Sequence[str],
     *,
     mechanism: str,
     drawn_before: Mapping[str, Any] = MappingProxyType({}),
@@ -115,7 +115,7 @@ def identify_part(
     ``outcomes`` and the names of those of one budget. `drawn_before` says how the genotypes' part was drawn
     if outcomes depend on it. Values are JSON; floats are exact text.
     """
-    kind, *names = part
+    kind, *names = release_part
     public = {
         "mechanism": mechanism,
         **identity["dataset"],

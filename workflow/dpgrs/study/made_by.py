@@ -100,7 +100,7 @@ def settings_along(
     return {key: sorted(values) for key, values in sorted(values_by_key.items())}
 
 
-def note(path: Path, found: dict[str, list[str]] | None) -> None:
+def note(path: Path, settings_by_key: dict[str, list[str]] | None) -> None:
     """Note how a file of a study was made, as from `settings_along`; files elsewhere have no notes.
 
     None removes an older note while the file is being made.
@@ -108,12 +108,12 @@ def note(path: Path, found: dict[str, list[str]] | None) -> None:
     note_path = note_of(path)
     if note_path is None:
         return
-    if found is None:
+    if settings_by_key is None:
         note_path.unlink(missing_ok=True)
         return
     note_path.parent.mkdir(parents=True, exist_ok=True)
     # No charged or published file is made from other files, such as tables with times.
-    write_json(note_path, found | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
+    write_json(note_path, settings_by_key | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
 
 
 @contextmanager
@@ -271,7 +271,7 @@ def require_folder_of(study: Path | None) -> None:
         )
 
 
-def made_otherwise(own: Mapping[str, str], *, private: Path) -> dict[Path, list[str]]:
+def made_otherwise(current_settings: Mapping[str, str], *, private: Path) -> dict[Path, list[str]]:
     """Map the files of a study that other settings made, as their notes say, to the keys of these settings.
 
     The settings to compare with are as from `own_settings`, all or some.
@@ -282,7 +282,7 @@ def made_otherwise(own: Mapping[str, str], *, private: Path) -> dict[Path, list[
         name = note_path.relative_to(folder).with_suffix("")
         top = private if name.parts[0] != PUBLIC else Path(private).with_name(PUBLIC)
         path = Path(top, *name.parts[name.parts[0] == PUBLIC :])
-        if path.exists() and (other_keys := _other_settings(path, _read(path), own)):
+        if path.exists() and (other_keys := _other_settings(path, _read(path), current_settings)):
             keys_by_file[path] = other_keys
     return keys_by_file
 

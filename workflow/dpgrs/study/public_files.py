@@ -66,16 +66,16 @@ def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int,
     }
 
 
-def save_ld(path: Path | str, found: Mapping[int, tuple[PublicLd, str]]) -> None:
+def save_ld(path: Path | str, ld_by_size: Mapping[int, tuple[PublicLd, str]]) -> None:
     """Write linkage disequilibrium of variant sets, as from `ld_of_variants`."""
-    save_labelled(path, ld_items(found))
+    save_labelled(path, ld_items(ld_by_size))
 
 
 def ld_items(
-    found: Mapping[int, tuple[PublicLd, str]],
+    ld_by_size: Mapping[int, tuple[PublicLd, str]],
 ) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
     """Yield linkage disequilibrium of variant sets, a label and arrays for each."""
-    for size, (ld, digest) in found.items():
+    for size, (ld, digest) in ld_by_size.items():
         arrays = {f"block{number}": block for number, block in enumerate(ld.blocks)}
         arrays |= {"starts": ld.starts, "components": ld.components}
         yield {"n_variants": size, "n_rows": ld.n_rows, "digest": digest}, arrays

@@ -249,7 +249,7 @@ def _missing(counts: Path) -> list[str]:
     from dpgrs.io.files import read_table
     from dpgrs.io.variant_filters import poorly_called
 
-    return poorly_called(read_table(counts, needed=["chromosome", "call_rate"]).iloc[:-1])
+    return poorly_called(read_table(counts, required=["chromosome", "call_rate"]).iloc[:-1])
 
 
 def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.evaluation.binary_metrics import Measure, binary_measures, quantitative_measures, two_values
 from dpgrs.evaluation.rows import joined_rows, selected_variants
-from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, rows_of_people
+from dpgrs.io.variant_set_parts import parts_in_memory, people_at_a_time, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.types import Rows
 
@@ -108,7 +108,7 @@ class MeasuredPeople:
         first = min(outcomes.start for _, outcomes, _ in batch)
         last = max(outcomes.stop for _, outcomes, _ in batch)
         variants = selected_variants(self._variant_set, **self._variants)
-        for variant_set in held_parts(self._variant_set, variants, n_most=self._most):
+        for variant_set in parts_in_memory(self._variant_set, variants, n_most=self._most):
             rows = rows_of_people(variant_set.people, rows=self._outcomes.rows)
             X, is_measured = self._rows(variant_set, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)

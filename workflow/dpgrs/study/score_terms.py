@@ -40,11 +40,11 @@ def genotypes_to_score(settings: "StudyConfig", name: str = "target") -> list[Pa
     return list(dict.fromkeys(paths))
 
 
-def scoring_inputs(settings: "StudyConfig", *, own: Path | str) -> dict[str, list[Any]]:
+def scoring_inputs(settings: "StudyConfig", *, own_scores: Path | str) -> dict[str, list[Any]]:
     """Return the paths that the rule `score` reads.
 
-    `own` is the path of this study's own scores, a folder or its last file, which is read if no other is
-    named. Settings without people to score, and missing files, are refused.
+    `own_scores` is the path of this study's own scores, a folder or its last file, which is read if no other
+    is named. Settings without people to score, and missing files, are refused.
     """
     from dpgrs.scoring.score_files import files_of_scores
 
@@ -57,20 +57,22 @@ def scoring_inputs(settings: "StudyConfig", *, own: Path | str) -> dict[str, lis
     genotypes = {name: genotypes_to_score(settings, name) for name in ("target", "reference")}
     named = [path for path in (score.populations, score.frequencies) if path]
     return genotypes | {
-        "scores": files_of_scores(score.release) if score.release else [own],
+        "scores": files_of_scores(score.release) if score.release else [own_scores],
         "tables": [*tables_of([path for paths in genotypes.values() for path in paths]), *named],
     }
 
 
-def scoring_flags(settings: "StudyConfig", *, own: Path | str) -> str:
+def scoring_flags(settings: "StudyConfig", *, own_scores: Path | str) -> str:
     """Return the options of `dpgrs score`, without its inputs and outputs, as text for a shell.
 
-    `own` is the folder of this study's own scores.
+    `own_scores` is the folder of this study's own scores.
     """
     score = settings.score
     reference = genotypes_to_score(settings, "reference")
     return flags(
-        score=score.release or [own], reference=reference, **{name: getattr(score, name) for name in SAME}
+        score=score.release or [own_scores],
+        reference=reference,
+        **{name: getattr(score, name) for name in SAME},
     )
 
 

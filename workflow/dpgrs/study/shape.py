@@ -279,10 +279,10 @@ class Shape:
         """Whether variants are taken some at a time: not if their linkage decides."""
         return has_public_sites(self._config) or self._config.variants.ld_r2 is None
 
-    def streams_genotypes(self, way: str) -> bool:
+    def streams_genotypes(self, selection: str) -> bool:
         """Return whether the selection of variants, ``private`` or ``exact``, reads some of them at a
         time."""
-        return not self.has_dosages and streams_genotypes(self._config.methods, way)
+        return not self.has_dosages and streams_genotypes(self._config.methods, selection)
 
     @property
     def n_replicates(self) -> int:

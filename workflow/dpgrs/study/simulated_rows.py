@@ -113,7 +113,7 @@ class SimulatedRows:
         """The effects by size, (n_outcomes, n_variants) float64, as those of `SimulatedOutcomes`."""
         return {size: simulated.effects for size, simulated in self._simulated.items()}
 
-    def parts(self) -> Iterator[dict[int, np.ndarray]]:
+    def outcome_blocks(self) -> Iterator[dict[int, np.ndarray]]:
         """Yield, for some people after the others, (n_outcomes, n_rows) float64 by size."""
         for people in self._people:
             row_id = row_names(self._variant_set.sample_id[people], rows=self._rows)

@@ -10,7 +10,7 @@ from dpgrs.study.verbs import part_of, read_verb
 OWN_FILES = {"cohort": {"source": "vcf"}}
 
 
-def load_settings(given: str | None, verb: str) -> StudyConfig:
+def load_settings(settings_source: str | None, verb: str) -> StudyConfig:
     """Read the keys of a study's settings that a verb needs.
 
     They are given as JSON text of just these, as rules give it; as the path of a configuration, also of the
@@ -18,19 +18,22 @@ def load_settings(given: str | None, verb: str) -> StudyConfig:
     configuration, are a UsageError.
     """
     reads = read_verb(verb).reads
-    if given is not None and given.startswith("{"):
+    if settings_source is not None and settings_source.startswith("{"):
         try:
-            values = json.loads(given)
+            values = json.loads(settings_source)
             # Of whole sections a rule gives what its job reads, which may be none.
             return StudyConfig.of(part_of(values, [key for key in reads if "." in key or key in values]))
         except (ValueError, KeyError, TypeError):
             raise UsageError(
                 "not-settings",
-                f"`--settings` must be what `{verb}` reads, got {shown(given)}. Name a configuration.",
+                f"`--settings` must be what `{verb}` reads, got {shown(settings_source)}. "
+                "Name a configuration.",
             ) from None
     from dpgrs.study.settings import resolve  # brings jsonschema, which rules need not wait for
     from dpgrs.study.settings_files import read_settings
 
     return StudyConfig.of(
-        part_of(resolve(OWN_FILES if given is None else read_settings(given)).as_dict(), reads)
+        part_of(
+            resolve(OWN_FILES if settings_source is None else read_settings(settings_source)).as_dict(), reads
+        )
     )

@@ -95,4 +95,4 @@ def _split_table(settings: "StudyConfig", path: Path | str, table: "RealTable") 
             "no-predictors-left",
             f"`{key}` must leave columns of `{path}` to predict from, got all. Name fewer.",
         )
-    return CohortTable(table.part(left), table.part(chosen))
+    return CohortTable(table.of_columns(left), table.of_columns(chosen))

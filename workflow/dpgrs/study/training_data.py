@@ -267,11 +267,11 @@ class TrainingData:
         """Whether there is public linkage disequilibrium, or a map."""
         return self._paths["ld"] is not None
 
-    def genome(self, terms: Mapping[str, Any]) -> StoredMap:
+    def genome(self, request_terms: Mapping[str, Any]) -> StoredMap:
         """Return the public map of a genome for the terms of a request."""
-        key = json.dumps(terms, sort_keys=True)
+        key = json.dumps(request_terms, sort_keys=True)
         if key not in self._maps:
-            self._maps[key] = stored_map(self._paths["ld"], terms)
+            self._maps[key] = stored_map(self._paths["ld"], request_terms)
         return self._maps[key]
 
     def genome_sums(self, made_with: str, n_outcomes: int) -> list[ChromosomeSums]:

@@ -110,7 +110,7 @@ def verify_release(
         problems += _name_problems(statement)
         problems += claim_problems(statement) + form_problems(statement)
         before = [REGRESSION] if is_adjusted(statement) else []
-        problems += draw_problems(statement, others=before)
+        problems += draw_problems(statement, earlier_draws=before)
         problems += input_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)
@@ -120,8 +120,8 @@ def verify_release(
         frequencies = {}
         for number, score in enumerate(statement["scores"]):
             constant = constants[number][0] if constants and number < len(constants) else None
-            terms = {"constant": constant, "frequencies": frequencies}
-            problems += scoring_check.score_problems(statement, score, files, **terms)
+            check_options = {"constant": constant, "frequencies": frequencies}
+            problems += scoring_check.score_problems(statement, score, files, **check_options)
         problems += _trace_problems(files, statement)
     # Each stage trusts what those before it checked.
     bundle = (statement, files)

@@ -37,17 +37,17 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
     return is_known and {*row.draws} <= {*WITH_EIGENVALUE}
 
 
-def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) -> list[str]:
+def draw_problems(statement: dict[str, Any], *, earlier_draws: Sequence[Draws] = ()) -> list[str]:
     """Find draws that a statement leaves out, and those that its method does not make: two lines at most.
 
-    `others` are draws that come before the draws of the method.
+    `earlier_draws` are draws that come before the draws of the method.
     """
     method = statement["method"]
     if (row := stated_method(method)) is None:
         released = ", ".join(name for name, row in METHODS.items() if row.may_be_released)
         return [f"method must be one of {released}, got {method}"]
     expected_draws = [draws for draws in row.draws if _is_drawn(draws.statistic, statement)]
-    expected_draws += others
+    expected_draws += earlier_draws
     if _has_charged_accuracy(statement):
         expected_draws.append(ACCURACY)
     expected = {(draws.statistic, draws.family) for draws in expected_draws}

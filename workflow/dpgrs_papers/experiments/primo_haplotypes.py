@@ -115,5 +115,5 @@ def make_cohort(
     is_training = split_rows(variant_set.sample_id, rows=rows, test_share=TEST_SHARE, seed=seed, key=key)
     values = dict.fromkeys(settings["sizes"])
     outcomes = Outcomes(tuple(simulated_names(count)), values, {}, is_training, rows)
-    outcomes.save(f"{folder}/outcomes.zarr", simulated.parts())
+    outcomes.save(f"{folder}/outcomes.zarr", simulated.outcome_blocks())
     return variant_set, Outcomes.load(f"{folder}/outcomes.zarr")

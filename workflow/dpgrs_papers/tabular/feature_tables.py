@@ -167,5 +167,6 @@ def _require_two_values(column: TextColumn, numbers: np.ndarray, fix: str) -> No
     if numbers.min() == numbers.max():
         raise UsageError(
             "column-constant",
-            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}",
+            f"{column.column_label}: must have at least two values, got {column.texts[0]} in every row. "
+            f"{fix}",
         )

@@ -102,7 +102,7 @@ def bounds_of_ranges(path: Path | str, table: FeatureTable, scales: pd.DataFrame
             f"`{path}` or `--scale` must have a line for the target `{target}`, got {got}. {fix}",
         )
     real_table = _real(table, is_named)
-    low, high, centre = read_ranges(path, real_table, others=() if is_named else (target,))
+    low, high, centre = read_ranges(path, real_table, other_names=() if is_named else (target,))
     for line in range_problems(real_table, low, high, key=str(path)):
         raise UsageError("values-outside-ranges", line)
     n_features = table.X.shape[1]

@@ -31,13 +31,14 @@ FIRST_COLUMNS, SECOND_COLUMNS, KINSHIP_COLUMN = {"id1", "iid1"}, {"id2", "iid2"}
 
 
 def choose_people(
-    samples: Sequence[str], terms: Any, *, shows_ids: bool = False
+    samples: Sequence[str], people_terms: Any, *, shows_ids: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the people of a study in the order of `samples`, relatives left out last, and counts.
 
-    Samples are the people of the genotypes, `terms` are PeopleTerms. Counts are n_people, n_chosen, left_out
-    (people by the first reason that held), unknown (ids of each list that are not in the genotypes) and alike
-    (unknown ids that are like one there, by `plain_id`). `shows_ids` lets an error quote ids: open data only.
+    Samples are the people of the genotypes, `people_terms` are PeopleTerms. Counts are n_people, n_chosen,
+    left_out (people by the first reason that held), unknown (ids of each list that are not in the genotypes)
+    and alike (unknown ids that are like one there, by `plain_id`). `shows_ids` lets an error quote ids: open
+    data only.
     """
     left, reasons, unknown, alike = list(samples), {}, {}, {}
     plain_samples = set(map(plain_id, samples))
@@ -60,18 +61,20 @@ def choose_people(
         alike[name] = sum(plain_id(sample) in plain_samples for sample in strangers)
         return set(ids)
 
-    if terms.keep is not None:
-        drop("not_kept", set(samples) - in_genotypes("keep", read_ids(terms.keep), terms.keep))
-    if terms.remove is not None:
-        drop("removed", in_genotypes("remove", read_ids(terms.remove), terms.remove))
-    if terms.consent is not None:
-        codes = read_consent(terms.consent, column=terms.consent_column)
-        in_genotypes("consent", codes, terms.consent)
-        drop("no_consent", {sample for sample in samples if not _allows(terms.allow, codes.get(sample))})
-    if terms.related is not None:
-        drop("related", _relatives(terms, left, in_genotypes))
+    if people_terms.keep is not None:
+        drop("not_kept", set(samples) - in_genotypes("keep", read_ids(people_terms.keep), people_terms.keep))
+    if people_terms.remove is not None:
+        drop("removed", in_genotypes("remove", read_ids(people_terms.remove), people_terms.remove))
+    if people_terms.consent is not None:
+        codes = read_consent(people_terms.consent, column=people_terms.consent_column)
+        in_genotypes("consent", codes, people_terms.consent)
+        drop(
+            "no_consent", {sample for sample in samples if not _allows(people_terms.allow, codes.get(sample))}
+        )
+    if people_terms.related is not None:
+        drop("related", _relatives(people_terms, left, in_genotypes))
     if not left:
-        keys = ", ".join(f"`{key}`" for key in terms.paths)
+        keys = ", ".join(f"`{key}`" for key in people_terms.paths)
         raise DpgrsError(
             "no-people-left",
             f"{keys} must leave people of the genotypes, got none. Correct what they ask for.",
@@ -210,13 +213,13 @@ def take_people(words: np.ndarray, indices: np.ndarray, *, n_people: int) -> np.
 
 
 def _relatives(
-    terms: Any, left: Sequence[str], in_genotypes: Callable[[str, Iterable[str], Path | str], set[str]]
+    people_terms: Any, left: Sequence[str], in_genotypes: Callable[[str, Iterable[str], Path | str], set[str]]
 ) -> set[str]:
-    if not is_pair_table(terms.related):
-        return in_genotypes("related", read_ids(terms.related), terms.related)
-    pairs = read_pairs(terms.related)
-    in_genotypes("related", [sample for *both, _ in pairs for sample in both], terms.related)
-    return unrelated(left, pairs, kinship=terms.kinship)
+    if not is_pair_table(people_terms.related):
+        return in_genotypes("related", read_ids(people_terms.related), people_terms.related)
+    pairs = read_pairs(people_terms.related)
+    in_genotypes("related", [sample for *both, _ in pairs for sample in both], people_terms.related)
+    return unrelated(left, pairs, kinship=people_terms.kinship)
 
 
 def _pair_columns(header: Sequence[str]) -> list[int] | None:

@@ -140,7 +140,7 @@ class PeopleCount:
 
 def read_counts(path: Path | str) -> pd.DataFrame:
     """Read a table of counts, as `PeopleCount.table` is and `write_table` writes it."""
-    return read_table(path, needed=COLUMNS, dtype={"kind": str, "name": str}, keep_default_na=False)
+    return read_table(path, required=COLUMNS, dtype={"kind": str, "name": str}, keep_default_na=False)
 
 
 def describe_counts(table: pd.DataFrame, *, who: str = "") -> list[str]:

@@ -50,7 +50,7 @@ class RealTable:
         """Return the table of rows that are numbered from 1."""
         return cls(path, numbered(len(values)), names, values, levels)
 
-    def part(self, names: Iterable[str]) -> Self:
+    def of_columns(self, names: Iterable[str]) -> Self:
         """Return the table of some of its columns, by name."""
         index_of = {name: i for i, name in enumerate(self.names)}
         values = self.values[:, [index_of[name] for name in names]]
@@ -183,7 +183,7 @@ def table_of_arrays(path: str, arrays: dict[str, np.ndarray], *, drop: Iterable[
     remaining = [name for name in names if name not in dropped]
     require_some(remaining, path)
     values = np.column_stack(blocks)
-    return RealTable.numbered(path, names, values).part(remaining)
+    return RealTable.numbered(path, names, values).of_columns(remaining)
 
 
 # Lines of some rows in the file, their cells in each column of text, and (n_rows, n_columns) float64 numbers.
@@ -329,12 +329,14 @@ CENTRE = "centre"
 _LEVELS = (0.0, 1.0, 0.5)  # low, high and centre of a level
 
 
-def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = ()) -> tuple[np.ndarray, ...]:
+def read_ranges(
+    path: Path | str, table: RealTable, *, other_names: Sequence[str] = ()
+) -> tuple[np.ndarray, ...]:
     """Return low, high and centre of each column, (n_columns,) float64: public bounds of its values.
 
     The file has the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway otherwise. The
     first line that fits a column holds. Levels are between 0 and 1 unless a line has their very name. Lines
-    may also name columns in `others`; a line that no column has is refused.
+    may also name columns in `other_names`; a line that no column has is refused.
     """
     rows = rows_of(path)
     header = header_of(rows, path)
@@ -344,7 +346,7 @@ def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = (
             f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
             f"{', '.join(header)}. Name them so.",
         )
-    ranges, names = {}, [*table.names, *others]
+    ranges, names = {}, [*table.names, *other_names]
     for line, (pattern, *cells) in rows:
         where = f"`{path}`, line {line}"
         if pattern in ranges or not any(fits(pattern, name) for name in names):

@@ -35,10 +35,10 @@ class TextColumn:
     lines: Sequence[int] | np.ndarray
 
     @property
-    def whole(self) -> str:
+    def column_label(self) -> str:
         return f"`{self.path}`, column `{self.name}`"
 
-    def place(self, row: int) -> str:
+    def cell_label(self, row: int) -> str:
         return f"`{self.path}`, line {self.lines[row]}, column `{self.name}`"
 
 
@@ -85,7 +85,7 @@ def numbers_of_column(column: TextColumn, *, naming: Naming, is_label_possible: 
         is_number = not np.isnan(numbers[row])
         domain = f"a finite number, at most {LARGEST_VALUE:g}" if is_number else "a number"
         raise UsageError(
-            "number-out-of-domain", f"{column.place(row)}: must be {domain}, got `{text}`. {fix}"
+            "number-out-of-domain", f"{column.cell_label(row)}: must be {domain}, got `{text}`. {fix}"
         )
     return numbers
 
@@ -99,14 +99,15 @@ def levels_of_column(column: TextColumn, naming: Naming) -> list[tuple[str, np.n
     if is_empty.any():
         row = int(np.argmax(is_empty))
         raise UsageError(
-            "label-empty", f"{column.place(row)}: a label must not be empty. Give it, or remove the line."
+            "label-empty",
+            f"{column.cell_label(row)}: a label must not be empty. Give it, or remove the line.",
         )
     n_levels = column.texts.nunique()
     if not 2 <= n_levels <= MOST_LEVELS:
         dropped = naming.with_column(naming.drop, column.name)
         raise UsageError(
             "number-of-levels",
-            f"{column.whole}: `{naming.one_hot}` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
+            f"{column.column_label}: `{naming.one_hot}` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
             f"Take it out of `{naming.one_hot}`; if it holds ids, add `{dropped}`.",
         )
     coded = pd.get_dummies(column.texts, prefix=column.name, prefix_sep="=", dtype=np.float64)

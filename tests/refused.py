@@ -10,7 +10,7 @@ from dpgrs.errors import DpgrsError
 # What must be or is the case, then a sentence that says what to do.
 WORDS = re.compile(
     r"\b(must|cannot|is|are|has|have|was|were|does|hold|holds|lists|ends|needs?|belongs|differs|matches|names)\b"
-    r".*([.?:\n] ?(?!(The|A|It|This|Nothing)\b)[A-Z`]|[:;] (did you mean|give|name|try|use)\b)",
+    r".*(([.?:] |\n)(?!(The|A|It|This|Nothing)\b)[A-Z`]|[:;] (did you mean|get|give|name|try|use)\b)",
     re.DOTALL,
 )
 

@@ -276,7 +276,7 @@ def test_plan_study__release_that_waits_for_its_ledger_and_key(monkeypatch):
     ("change", "problem"),
     [
         ("methods=[ridge]", "`methods` must have a guarantee"),
-        ("privacy={epsilon: [1, 2]}", "`privacy.epsilon` must be one value in a release, got 1.0, 2.0"),
+        ("privacy={epsilon: [1, 2]}", "`privacy.epsilon` must be one value in a release, got 1, 2"),
         ("privacy={epsilon: 30}", "`privacy.epsilon` must cost a person at most epsilon 20"),
         ("privacy={delta: 0.01}", "`privacy.delta` must be at most"),
         ("dataset={accession: null}", "`dataset.accession` must be given"),

@@ -46,7 +46,11 @@ def is_controlled(config: "StudyConfig") -> bool:
     return bool(re.match(r"phs\d", config.dataset.accession or "")) and not is_simulated
 
 
-OF_DBGAP = When(lambda inspection: is_controlled(inspection.config), CONTROLLED_KEYS)
+def _is_of_dbgap(inspection: "Inspection") -> bool:
+    return is_controlled(inspection.config)
+
+
+OF_DBGAP = When(_is_of_dbgap, CONTROLLED_KEYS)
 APPROVAL = rules(
     {
         **{

@@ -45,6 +45,8 @@ def fact(
 class Inspection:
     """A study that is checked."""
 
+    config: "StudyConfig"
+
     def __init__(
         self,
         config: "StudyConfig",

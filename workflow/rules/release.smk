@@ -1,7 +1,7 @@
 # The audits of a release, its metrics, and the bundle that it ends in.
 
 RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
-REGRESSION = [f"{PRIVATE}/replicate1/drawn/{REGRESSION}.npz"] if ADJUSTS else []
+DRAWN_REGRESSION = [f"{PRIVATE}/replicate1/drawn/{REGRESSION}.npz"] if ADJUSTS else []
 IS_CHARGED = SETTINGS.evaluation.metrics == "charged"
 IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
@@ -184,7 +184,7 @@ rule write_release:
         loadings=LOADINGS,
         ld=LD,
         effects=EFFECTS,
-        regression=REGRESSION,
+        regression=DRAWN_REGRESSION,
         traits=traits_file(),
         stamps=stamps(traits_file()),
     output:

@@ -13,7 +13,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
-from dpgrs.methods.sum_mechanisms import SharedStatistics
+from dpgrs.methods.sum_fits import Blup
 from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
 
 D, PENALTY, HERITABILITY = 6, 0.2, 0.5
@@ -106,7 +106,7 @@ def test_expected_fit__no_effect_is_drawn_twice(monkeypatch):
 def test_expected_r2__of_weights_that_are_known(monkeypatch):
     weights, means = np.arange(1.0, D + 1), np.linspace(0, 0.5, D)
     known = LinearFit(weights[np.newaxis], means, np.zeros(1))
-    monkeypatch.setattr(SharedStatistics, "fit", lambda *_, **__: known)
+    monkeypatch.setattr(Blup, "fit", lambda *_, **__: known)
     mean, variance = column_moments(MODEL["frequency"], rows="haplotypes")
     # Without heritability all that is explained is error.
     found = expected_r2("blup", request_of(), terms=TERMS, n_outcomes=1, **MODEL | {"heritability": 0.0})
@@ -129,7 +129,7 @@ def test_expected_fit__fits_are_as_many_as_the_limits_allow(
     for name, limit in limits.items():
         monkeypatch.setattr(planning, f"{name}_TIMES_VARIANTS", limit)
     monkeypatch.setattr(planning, "MOST_OUTCOMES", 4)
-    fits = results_of(monkeypatch, "fit", of=SharedStatistics)
+    fits = results_of(monkeypatch, "fit", of=Blup)
     expected_r2("blup", request_of(), terms=TERMS, n_outcomes=n_outcomes, **MODEL)
     assert [len(fit.weights) for fit in fits] == [n_together] * n_fits
 

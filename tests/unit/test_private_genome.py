@@ -161,7 +161,7 @@ def test_fault__a_grid_finer_than_that_of_the_noise_is_found(genome, cohort, mon
         high, low = pass_of_chromosome.exact_sums(self, chromosome)
         return high + low / 2.0**24
 
-    monkeypatch.setattr(ChromosomeSums, "along", exact)
+    monkeypatch.setattr(ChromosomeSums, "direction_sums", exact)
     with refused("statistic-off-grid", error=UsageError):
         private_genome_sums(sums, genome, request=request, noise=BenchmarkNoise(1), made_with=MADE_WITH)
 

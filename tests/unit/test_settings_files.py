@@ -167,7 +167,9 @@ def fault_of(path, *, changes=()):
 
 
 def test_read_settings__raise_on_a_file_without_an_end():
-    assert fault_of("/dev/zero") == "`/dev/zero` must be a configuration of at most 16777216 bytes, got more."
+    assert fault_of("/dev/zero") == (
+        "`/dev/zero` must be a configuration of at most 16777216 bytes, got more. Name the right file."
+    )
 
 
 def test_read_settings__of_pipes_that_somebody_or_nobody_writes_to():

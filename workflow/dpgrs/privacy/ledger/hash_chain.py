@@ -251,10 +251,8 @@ def _require_file(path: Path) -> None:
     """Refuse a path to anything but a file: a pipe would be waited for without an end."""
     path = Path(path)
     if path.exists() and not path.is_file():
-        got = "a folder. Name the file in it" if path.is_dir() else "a pipe or a device. Name a file"
-        raise DpgrsError(
-            "ledger-not-a-file", f"The ledger {path} must be a file, got {got}. Correct the path."
-        )
+        got = "a folder. Name the file in it." if path.is_dir() else "a pipe or a device. Name a file."
+        raise DpgrsError("ledger-not-a-file", f"The ledger {path} must be a file, got {got}")
 
 
 def _require_closed(path: Path, descriptor: int) -> None:

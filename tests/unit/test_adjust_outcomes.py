@@ -1,5 +1,6 @@
 """The step that takes from outcomes what covariates explain of them."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,11 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.release.bundle_room import bundle_problems
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
 from dpgrs.steps.draw import draw
+from dpgrs.study.fit_identity import fit_settings
 from outcome_files import write_outcomes
 from refused import refused
 from step_settings import settings_for
@@ -94,11 +98,12 @@ def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeyp
 
 
 METHODS_AFTER = ("blup", "adassp", "blup-steered", "blup-ld", "k-blup", "blup-genome")
-
-
-@pytest.mark.parametrize(
+after_a_regression = pytest.mark.parametrize(
     ("method", "ld_share"), [*((name, None) for name in METHODS_AFTER), ("blup-genome", 0.25)]
 )
+
+
+@after_a_regression
 def test_release__raise_on_changed_people_before_a_regression_is_charged(
     tmp_path, monkeypatch, method, ld_share
 ):
@@ -127,6 +132,75 @@ def test_release__raise_on_changed_people_before_a_regression_is_charged(
     assert parts.count("genotypes") == 1
     mechanisms = [request.identity["mechanism"] for request in ledger.read().requests.values()]
     assert mechanisms.count(CovariateRegression.name) == 2
+
+
+@after_a_regression
+def test_release__raise_on_another_version_before_a_regression_is_charged(
+    tmp_path, monkeypatch, method, ld_share
+):
+    """Of outcomes of other names, only draws of genotypes are replays. Another label makes all new."""
+    study = _study(tmp_path, monkeypatch)
+    shares = {"gram_share": 0.3, "ld_share": ld_share}
+    config = study.settings(method, bounds="tight", epsilon=1, pure_epsilon="2", **shares)
+    with monkeypatch.context() as patch:
+        patch.setattr("dpgrs.privacy.ledger.charging.MECHANISM_VERSION", MECHANISM_VERSION - 1)
+        study.release(config)
+    ledger, path = study.ledger(config), tmp_path / "outcomes.zarr"
+    before = ledger.path.read_bytes()
+    write_outcomes(path, replace(Outcomes.load(path).of_rows(slice(None)), names=LATER))
+    with refused("replay-of-another-version"):
+        study.adjust(config)
+    assert ledger.path.read_bytes() == before
+    study.release(config.changed(dataset={"version": "2"}))
+    versions = [request.identity["version"] for request in ledger.read().requests.values()]
+    assert versions.count(MECHANISM_VERSION) == versions.count(MECHANISM_VERSION - 1) > 1
+
+
+def test_release__raise_on_another_outcome_in_a_bundle_before_its_regression_is_charged(
+    tmp_path, monkeypatch
+):
+    """Every X'Y rests on all regressions, so that one more outcome belongs into a new study."""
+    (tmp_path / "private").mkdir(mode=0o700)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "demo").symlink_to(tmp_path)
+    study = _study(tmp_path / "private", monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    config = study.settings("blup", bounds="tight", epsilon=1, outcome_budget="separate")
+    config = config.changed(
+        regression={"heritability": 0.5}, covariates={"file": str(study.root / "covariates.tsv")}
+    )
+    (study.root / "covariates.tsv").write_text("sample\tage\tage squared\n")
+    one, two = (config.changed(outcomes={"count": [count]}) for count in (1, 2))
+    path = study.root / "outcomes.zarr"
+    every = Outcomes.load(path).of_rows(slice(None))
+
+    def keep(count):
+        values = {size: of_size[:count] for size, of_size in every.values.items()}
+        write_outcomes(path, replace(every, names=every.names[:count], values=values))
+
+    keep(1)
+    study.release(one, count=1)
+    ledger = study.ledger(config)
+    requests = ledger.read().requests
+    mechanisms = [{"statistic": "any", "request": request} for request in requests]
+    fit = fit_settings(one)
+    statement = {"method": fit.pop("method"), "fit": fit, "mechanisms": mechanisms}
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "privacy_statement.json").write_text(json.dumps(statement))
+
+    before = ledger.path.read_bytes()
+    assert bundle_problems(one) == []
+    study.release(one, count=1)
+    assert "must be new for another release" in bundle_problems(two)[0]
+    keep(2)
+    with refused("another-release-in-folder"):
+        study.adjust(two, count=2)
+    assert ledger.path.read_bytes() == before
+    assert bundle_problems(two.changed(study="other")) == []
+    # Without the bundle it is another release, which is charged.
+    (tmp_path / "release" / "privacy_statement.json").unlink()
+    study.release(two, count=2)
+    assert len(ledger.read().requests) == len(requests) + 3
 
 
 def test_release__raise_on_a_regression_without_genotypes(tmp_path, monkeypatch):

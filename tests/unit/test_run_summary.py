@@ -198,8 +198,8 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
         (Cost(Fraction("0.14")), "epsilon 1.642"),
         (
             Cost(),
-            "nothing, if its sites, outcomes and `privacy.genotype_clip` are those of an earlier release, "
-            "which is replayed",
+            "nothing, if its sites, outcomes in their order and `privacy.genotype_clip` are those of an "
+            "earlier release, which is replayed",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_describe_ahead__a_replay_needs_all_public_files_that_steer_a_draw(
     monkeypatch.setattr("dpgrs.study.run_summary.certain_cost", lambda config, book: Cost())
     monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: None)
     (line,) = describe_ahead(settings.changed(**changes))
-    assert f"nothing, if its {public}, outcomes and `privacy.genotype_clip` are those of an" in line
+    assert f"nothing, if its {public}, outcomes in their order and `privacy.genotype_clip` are those" in line
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, results, ledger):

@@ -94,8 +94,9 @@ class Privacy(Section):
     outcome_budget: Literal["joint", "separate"] = setting(
         "joint",
         "Whether all outcomes share epsilon and delta (`joint`), or each outcome has them for itself "
-        "(`separate`): less noise, a larger total, and outcomes that do not depend on which others there "
-        "are. `separate` is for methods that fit each outcome by itself, without `public.effects`.",
+        "(`separate`): less noise, a larger total, and, unless `covariates.first`, draws of an outcome that "
+        "do not depend on which others there are. `separate` is for methods that fit each outcome by "
+        "itself, without `public.effects`.",
         example="separate",
     )
     bounds: Bounds = setting(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
 from dpgrs.io.json_files import read_json
+from dpgrs.methods.registry import REGRESSION
 from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
@@ -69,7 +70,8 @@ def require_no_other_bundle(
     """Refuse to charge for a release whose study holds the bundle of another one.
 
     `output` lies below the private folder of the study. `identities` are those of all requests of one
-    mechanism, if they are known by then: a bundle of others by that mechanism is another release's.
+    mechanism, if they are known by then: a bundle of others by that mechanism is another release's, and so is
+    any bundle if these are of a regression on covariates and one is new.
     `public_terms` are in the public identity of every request of the release, `fit` is as in
     `require_same_release`. Nothing is charged.
     """
@@ -85,8 +87,12 @@ def require_no_other_bundle(
         is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
         return is_asked and public_terms.items() <= identity.items()
 
+    # After a new regression every request of adjusted outcomes is new.
+    is_new_regression = REGRESSION in mechanisms and not digests <= {
+        digest(request.identity) for request in charged.values()
+    }
     is_other = any(
-        request not in charged or not is_of_this(charged[request].identity)
+        is_new_regression or request not in charged or not is_of_this(charged[request].identity)
         for request in _requests(statement)
     )
     if is_other or (fit is not None and not _is_fitted_by(statement, fit)):

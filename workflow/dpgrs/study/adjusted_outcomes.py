@@ -85,7 +85,8 @@ def require_adjusted(planned_draw: "Draw", ledger: "Ledger") -> None:
 def require_same_genotypes(
     planned_draw: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **charging: Any
 ) -> bool:
-    """Refuse a regression on covariates if the ledger has what is drawn of genotypes next on other people.
+    """Refuse a regression on covariates if the ledger has what is drawn of genotypes next on other people, or
+    by another version of the mechanisms.
 
     The number of rows, X'X and second moments of rows do not depend on the regression. They are summed here
     only if the ledger may have them. `identify` takes a part, a mechanism and its request; `charging` are

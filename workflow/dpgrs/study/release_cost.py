@@ -204,7 +204,10 @@ def asks_again(config: "StudyConfig", requests: Iterable[Request]) -> bool:
     run."""
     planned_requests = _planned_requests(config)
     planned_counts = Counter({key: planned.times for key, planned in planned_requests.items()})
-    return Counter(_replayed(earlier, planned_requests) for earlier in requests) <= planned_counts
+    again = Counter(_replayed(earlier, planned_requests) for earlier in requests)
+    # One more regression on covariates makes every request of adjusted outcomes new.
+    regressions = [key for key, planned in planned_requests.items() if planned.kind == "covariates"]
+    return again <= planned_counts and all(again[key] == planned_counts[key] for key in regressions)
 
 
 def _planned_requests(config: "StudyConfig") -> dict[str, Part]:

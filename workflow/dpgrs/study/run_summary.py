@@ -46,8 +46,8 @@ def describe_ahead(settings: "StudyConfig") -> list[str]:
         # Public scores are part of a map.
         public.append("public map of the genome" if takes_map(settings.methods) else "public LD")
     charge = (
-        f"nothing, if its {', '.join(public)}, outcomes and `privacy.genotype_clip` are those of an earlier "
-        "release, which is replayed"
+        f"nothing, if its {', '.join(public)}, outcomes in their order and `privacy.genotype_clip` are those "
+        "of an earlier release, which is replayed"
     )
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"

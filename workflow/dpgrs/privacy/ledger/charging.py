@@ -80,7 +80,7 @@ def require_unchanged(
     ledger: Ledger,
     study_key: StudyKey,
 ) -> bool:
-    """Refuse a mechanism that the ledger has on other data; nothing is charged or drawn.
+    """Refuse a mechanism that the ledger has on other data or by another version; nothing is charged.
 
     Parameters are as in `release`, which raises the same DpgrsError when it would be charged. The result is
     whether the ledger has all requests of the mechanism.

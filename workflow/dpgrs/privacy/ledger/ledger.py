@@ -171,7 +171,7 @@ class Ledger:
         return [(book.find(digest)[0], digest) for digest in digests]  # type: ignore[index]
 
     def require_unchanged(self, orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> bool:
-        """Raise what `reserve_all` would raise for a statistic that changed under the same identity.
+        """Raise what `reserve_all` would raise for a changed statistic, or another version of the mechanisms.
 
         The result is whether the ledger has all of these requests.
         """
@@ -180,6 +180,8 @@ class Ledger:
         for first, request in zip(earlier, requests, strict=True):
             if first:
                 _require_same_statistic(first[1], request)
+            else:
+                _require_no_other_version(book, request)
         return all(earlier)
 
     def complete(self, request_id: str, output_digest: str, *, study: str | None = None) -> None:

@@ -330,6 +330,37 @@ def test_check__raise_on_sums_that_others_can_read(tmp_path):
 
 
 @pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        (NAMES, ()),
+        (
+            ("a", "c", "b"),
+            (
+                "`evaluation.outcomes` must have the outcomes of `cohort.sums` in the same order, got c as "
+                "outcome 2 of y.tsv where that has b.",
+            ),
+        ),
+        (
+            ("a", "b", "d"),
+            ("got d as outcome 3 of y.tsv", "`outcomes.traits`: `traits.tsv`", "got `c` in the study alone"),
+        ),
+    ],
+)
+def test_check__compares_the_outcomes_of_public_tables_with_the_sums(others, said):
+    Path("y.tsv").write_text("\t".join(("sample", *others)) + "\nx" + "\t0" * len(others) + "\n")
+    Path("traits.tsv").write_text(
+        "outcome\treported_trait\n" + "".join(f"{name}\tHeight\n" for name in others)
+    )
+    Path("loadings.tsv").write_text("outcome\torigin\tf\n" + "".join(f"{name}\tx\t.5\n" for name in others))
+    tables = {"traits": "traits.tsv", "loadings": "loadings.tsv"}
+    lines = every_line(changed(outcomes=tables, evaluation={"metrics": "public", "outcomes": "y.tsv"}))
+    found = [line for line in lines if any(name in line for name in ("y.tsv", "traits.tsv", "study alone"))]
+    assert len(found) == len(said), lines
+    assert all(any(words in line for line in found) for words in said), found
+
+
+@pytest.mark.usefixtures("taken")
 def test_take_sums__takes_statistics_and_names(tmp_path):
     write_text(tmp_path / "sites.tsv", "of the sums\n")
     settings = settings_for("take-sums", **CONFIG)

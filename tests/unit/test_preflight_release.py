@@ -57,6 +57,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
         {"public": {"origin": "kept in /home/anna/panel"}},
         {"outcomes": {"scales": "scales.tsv"}},
         {"outcomes": {"loadings": "loadings.tsv"}},
+        {"outcomes": {"loadings": "components.tsv"}},
         {"covariates": {"file": "covariates.tsv", "scales": "covariate_scales.tsv"}},
     ],
 )
@@ -64,6 +65,7 @@ def test_release__refuses_what_its_own_check_would_take_for_a_path(study, change
     text = "kept in /home/anna/panel"
     write_text(Path("scales.tsv"), f"outcome\tcentre\tscale\torigin\nheight\t0\t1\t{text}\n")
     write_text(Path("loadings.tsv"), f"outcome\torigin\ta\nheight\t{text}\t1\n")
+    write_text(Path("components.tsv"), "outcome\torigin\t/home/anna/panel\nheight\tx\t1\n")
     write_text(Path("covariate_scales.tsv"), "covariate\tcentre\tscale\n/home/anna/panel\t0\t1\n")
     assert any(
         "must hold no path of a machine, got `/home/anna`" in line
@@ -71,9 +73,19 @@ def test_release__refuses_what_its_own_check_would_take_for_a_path(study, change
     )
 
 
+def test_release__refuses_names_of_public_files_that_its_own_check_would_take_for_a_path(study):
+    said = "`public.effects` must hold no path of a machine, got `C:\\e`. Rename the file."
+    for path, is_refused in (("folder/C:\\e.tsv", True), ("/home/anna/e.tsv", False)):
+        assert (said in all_found(merged(study, {"public": {"effects": [path]}}))) == is_refused
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        (
+            {"regression": {"heritability": 5e-324}},
+            "`regression.heritability` must be null or a finite number of at least 1e-06 and below 1",
+        ),
         (
             {"privacy": {"delta": 0.001}},
             "`privacy.delta` must be at most 0.0001, got 0.001: more promises nothing. Lower it.",

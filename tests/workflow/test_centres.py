@@ -121,3 +121,10 @@ def test_centres__release_what_one_cohort_of_all_people_does(one, tmp_path, monk
     exact = "results/release/private/replicate1/statistics.npz"
     assert (coordinator / exact).read_bytes() == (one / exact).read_bytes()
     verify_release(coordinator / "results/release/release")
+
+    # The note of what is taken of the sums has every table that settings name, so their changes are seen.
+    described = SUMS | {"outcomes": SUMS["outcomes"] | {"traits": "traits.tsv"}}
+    for trait in ("height", "weight"):
+        (coordinator / "traits.tsv").write_text(f"outcome\treported_trait\nsimulated_0001\t{trait}\n")
+        assert "Replayed: nothing was charged;" in run(coordinator, described).stdout
+        assert trait in bundle(coordinator, "release")["privacy_statement.json"].decode()

@@ -41,7 +41,7 @@ from dpgrs.study.settings_files import hand_settings_over, require_plain
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
-from dpgrs.study.input_files import stamps_of
+from dpgrs.study.input_files import named_tables, stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
 from dpgrs.study.method_choice import outcome_counts_ahead, scales_by_panel

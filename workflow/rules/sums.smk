@@ -4,7 +4,12 @@
 rule take_sums:
     input:
         sums=SETTINGS.cohort.sums,
-        stamps=stamps([SETTINGS.cohort.sums]),
+        # The note of what this makes has all tables that its settings name.
+        stamps=stamps(
+            named_tables(
+                StudyConfig.of(json.loads(settings_read(SETTINGS, "take-sums")))
+            )
+        ),
         sites=SITES,
     output:
         taken=in_place(STATISTICS),

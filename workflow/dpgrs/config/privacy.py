@@ -224,7 +224,7 @@ class Regression(Section):
         "give standard errors under full protection too, if these hold. null estimates it from the released "
         "statistics.",
         example=0.5,
-        above=0,
+        minimum=1e-6,
         below=1,
     )
     joint_projection: bool = setting(

@@ -200,9 +200,12 @@ CHECKS = (
         tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", "cohort.sums", *TABLE_KEYS)
     ),
     *tables.RULES,
-    Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", *OUTCOMES[:3])),
+    Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", "cohort.sums", *OUTCOMES[:3])),
     *loadings.RULES,
-    Check(tables.reference_problems, (*OUTCOMES, "evaluation.outcomes", "evaluation.metrics")),
+    Check(
+        tables.reference_problems,
+        (*OUTCOMES, "cohort.sums", "evaluation.outcomes", "evaluation.metrics"),
+    ),
     *covariates.RULES,
     Check(covariates.method_problems, ("mode", "methods", "covariates.first", *COVARIATES)),
     Check(covariates.first_problems, covariates.FIRST),

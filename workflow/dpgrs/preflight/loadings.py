@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.outcomes import simulated_names
+from dpgrs.io.replicates import summed_outcomes
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.rules import Each, is_given, rules
@@ -58,8 +59,10 @@ def outcomes_of(inspection: "Inspection", count: int | None) -> list[str] | None
     """Return the names of the outcomes; None where other checks report why they are unknown."""
     if inspection["outcomes.source"] == "simulate":
         return count and simulated_names(count)
-    path = inspection["outcomes.file"]
+    path, sums = inspection["outcomes.file"], inspection["cohort.sums"]
     try:
+        if sums is not None:
+            return summed_outcomes(sums)[:count]
         return path and inspection.names(path)[:count]
     except DpgrsError:
         return None

@@ -46,7 +46,10 @@ RULES = rules(
     }
 )
 # The keys that the names of outcomes and their constants depend on.
-NAMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.scales", "outcomes.prevalence")
+NAMES = (
+    *("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.scales", "outcomes.prevalence"),
+    "cohort.sums",
+)
 
 
 def file_problems(inspection: "Inspection") -> list[str]:

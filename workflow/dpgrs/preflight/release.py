@@ -1,5 +1,6 @@
 """Problems of a release or a benchmark: no guarantee, settings that it would ignore."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
@@ -52,8 +53,8 @@ TOLD = (
     *("dataset.version", "dataset.accession", "dataset.consent", "privacy.beyond_20"),
     *("public.origin", "public.genotypes.origin", "public.outcomes.origin"),
 )
-TABLES = ("outcomes.scales", "outcomes.loadings", "covariates.scales")
-TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
+TABLES = ("outcomes.scales", "outcomes.loadings", "covariates.scales", "public.effects")
+TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count", "cohort.sums")
 SIZES = (
     "methods",
     "variants.size",
@@ -233,11 +234,15 @@ def path_problems(inspection: "Inspection", key: str) -> list[str]:
 
 def table_path_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse paths, as `path_problems` does, in what a bundle prints of a public table."""
-    if inspection[key] is None:
+    if not inspection[key]:
         return []
+    fix = "Put blanks around the `/`, or write it in other words."
     try:
-        if key == "outcomes.loadings":
-            texts = [read_outcome_loadings(inspection[key]).origin]
+        if key == "public.effects":
+            texts, fix = [Path(path).name for path in inspection[key]], "Rename the file."
+        elif key == "outcomes.loadings":
+            loadings = read_outcome_loadings(inspection[key])
+            texts = [*loadings.components, loadings.origin]
         elif key == "outcomes.scales":
             texts = read_scales(inspection[key])["origin"]
         else:
@@ -246,7 +251,6 @@ def table_path_problems(inspection: "Inspection", key: str) -> list[str]:
     except DpgrsError:
         return []  # named by the check of the table
     paths = [path[0] for text in texts if (path := TRACE.search(str(text)))]
-    fix = "Put blanks around the `/`, or write it in other words."
     return [must(key, "hold no path of a machine", f"`{path}`", fix) for path in dict.fromkeys(paths)]
 
 

@@ -22,6 +22,7 @@ from dpgrs.io.tables.phenotypes import (
 from dpgrs.io.tables.table_samples import describe_chosen, sample_outcomes
 from dpgrs.io.tables.tables import column_names, describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.preflight.rules import each, has, is_given, rules, without
 from dpgrs.study.table_cohort import takes_columns
 from dpgrs.study.table_values import raw_problems
@@ -129,22 +130,19 @@ def _own_column_problems(inspection: "Inspection") -> list[str]:
 def reference_problems(inspection: "Inspection") -> list[str]:
     """List the problems of the table of outcomes of the public reference."""
     outcomes, key = inspection.config.outcomes, "evaluation.outcomes"
-    path = inspection[key]
+    path, count = inspection[key], outcomes.count and max(outcomes.count)
     is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes.source == "file"
     if path is None or not is_used:
         return []
-    used = slice(outcomes.count and max(outcomes.count))
+    used, source = slice(count), "outcomes.file" if inspection["cohort.sums"] is None else "cohort.sums"
     names, lines = count_table(inspection, key, kind="outcome", columns=used, is_reference=True)
-    try:
-        outcome_names = inspection.names(outcomes.file)[used] if outcomes.file else []
-    except DpgrsError:
-        return lines  # reported of the study's own table
+    outcome_names = outcomes_of(inspection, count)
     if names is None or not outcome_names:
         return lines
     for position, (ours, theirs) in enumerate(zip_longest(outcome_names, names[used], fillvalue="none"), 1):
         if ours != theirs:
             got = f"{theirs} as outcome {position} of {path} where that has {ours}"
-            domain = "have the outcomes of `outcomes.file` in the same order"
+            domain = f"have the outcomes of `{source}` in the same order"
             return [*lines, must(key, domain, got, "Name and order the columns alike.")]
     return lines
 

@@ -77,7 +77,7 @@ def test_release__a_regression_on_covariates_waits_for_the_map(copy):
     """A map that is refused, as of rare variants, leaves no charge behind."""
     drawn = f"{PRIVATE}/drawn/covariate-regression.npz"
     plan = run(copy, SETTINGS | {"covariates": {"pcs": 1}}, "--dry-run", drawn).stdout
-    assert plan.count("rule draw:") == 1
+    assert plan.count("rule draw_regression:") == 1
     assert "rule measure_ld:" in plan
 
 

@@ -205,20 +205,43 @@ def test_settings_along__a_study_may_be_named_as_parts_of_it_are(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("mode", ["benchmark", "release"])
-def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
-    """It is refused before anything is read: of the files there are but the notes."""
-    config = resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}).changed(mode="release")
-    settings = settings_read(config, "draw", reads_of_draw(config, "reusecov-statistics"))
+def draw_of(private, settings, *options, mode="release"):
+    """Run a draw of a release from files of which there are but the notes, by a mode; return its result."""
     replicate = private / "replicate1"
     for name in ("outcomes.zarr", "statistics.npz"):
         note(replicate / name, {"mode": [json.dumps(mode)]})
-    places = [str(replicate / "outcomes.zarr"), "--statistics", str(replicate / "statistics.npz")]
-    made = ["--output", str(replicate / "drawn.npz"), "--events", str(replicate / "events.json")]
-    what = ["--mechanism", "reusecov-statistics"]
-    found = CliRunner().invoke(main, ["draw", "--settings", settings, *places, *what, *made])
+    what = [str(replicate / "outcomes.zarr"), "--mechanism", "reusecov-statistics"]
+    what += ["--statistics", str(replicate / "statistics.npz"), "--output", str(replicate / "drawn.npz")]
+    what += ["--events", str(replicate / "events.json"), *options]
+    read = settings_read(settings, "draw", reads_of_draw(settings, "reusecov-statistics"))
+    return CliRunner().invoke(main, ["draw", "--settings", read, *what])
+
+
+def settings_of_release():
+    """Settings that no check has seen."""
+    return resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}).changed(mode="release")
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
+    """It is refused before anything is read."""
+    found = draw_of(private, settings_of_release(), mode=mode)
     assert found.exit_code != 0
     assert ("got others of mode" in found.output) == (mode == "benchmark")
+
+
+@pytest.mark.parametrize(
+    "name", ["effects.npz", "ld.npz", "variants.zarr", "replicate1/outcomes.zarr", "covariates.npz"]
+)
+def test_draw__charges_for_nothing_that_a_later_step_would_refuse(private, name):
+    path = private.parent / "public" / name
+    for mode in ("benchmark", "release"):
+        note(path, {"mode": [json.dumps(mode)]})
+        found = draw_of(private, settings_of_release(), "--public-files", str(path))
+        assert found.exit_code != 0
+        assert (f"{name}` must be made by the settings" in found.output) == (mode == "benchmark")
+    found = draw_of(private, settings_of_release(), "--public-files", str(private / name))
+    assert "must be a public file" in found.output
 
 
 @pytest.mark.parametrize("verb", ["draw", "measure-release"])

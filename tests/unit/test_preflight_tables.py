@@ -200,6 +200,16 @@ def test_reference_problems__too_few_people():
     assert found_of_reference(["height", "case"], people=people, least_share=0.3) == []
 
 
+def test_reference_problems__cases_that_are_coded_otherwise():
+    rows = ["outcome\tcentre\tscale\tprevalence\torigin", "height\t0\t1\tNA\ta", "case\tNA\tNA\t.5\tb"]
+    Path("scales.tsv").write_text("\n".join(rows) + "\n")
+    assert found_of_reference(["height", "case"], scales="scales.tsv") == []
+    line = only(found_of_reference(["height", "case"], cells=["0", "2"], scales="scales.tsv"))
+    assert line.startswith("`evaluation.outcomes`: Column `case` must hold 0 and 1 alone")
+    coded = {"cells": ["0", "2"], "scales": "scales.tsv"}
+    assert found_of_reference(["height", "case"], **coded, checks=["people"]) == []
+
+
 def test_reference_problems__a_table_that_holds_everybody():
     assert found_of_reference(["height", "case"], others=[f"X{number}" for number in range(500)]) == []
 

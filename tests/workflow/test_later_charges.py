@@ -1,11 +1,11 @@
-"""A release whose later charges its ledger, audits or grids refuse is refused before its first charge."""
+"""What a later charge, or a later step by its public files, refuses is refused before the first charge."""
 
 from dataclasses import replace
 
 import pytest
 
 from dpgrs.privacy.noise.study_key import VARIABLE
-from kinds_of_releases import KINDS
+from kinds_of_releases import COVARIATES, KINDS, MEASURED, REFERENCE, Kind
 from neighbouring_cohorts import base_cohort, write_public
 from nightly import at_night
 from release_studies import make_key, make_ledger
@@ -98,6 +98,51 @@ def test_release__raise_on_later_noise_out_of_range(tmp_path, kind, sections, wo
         settings[name] = settings[name] | keys
     settings["privacy"].pop("beyond_20", None)
     require_refusal(tmp_path, settings, words)
+
+
+# Columns of GWAS-SSF, and of the PGS Catalog.
+CATALOG = {"chromosome": "chr_name", "base_pair_location": "chr_position", "beta": "effect_weight"}
+TABLES = {"covariates": "public/cohort/covariates.tsv"}
+ON_PUBLIC = {"public": REFERENCE, "covariates": COVARIATES, "evaluation": MEASURED | TABLES}
+FEWER = {"outcomes": {"least_share": 0.4}}
+# Kinds of releases, a file of theirs, and settings that change after it was made.
+STALE = {
+    "effects": (
+        Kind(("blup",), 2, {"public": {"effects": ["e.tsv"]}}),
+        "public/effects.npz",
+        {"public": {"effects": ["f.tsv"]}},
+    ),
+    "LD": (
+        Kind(("blup-hedged",), 2, {"public": REFERENCE}),
+        "public/ld.npz",
+        {"privacy": {"genotype_clip": 1.2}},
+    ),
+    "LD after a regression": (
+        replace(FIRST, epsilon=2),
+        "public/ld.npz",
+        {"privacy": {"genotype_clip": 1.2}},
+    ),
+    "outcomes": (Kind(("blup",), 2, ON_PUBLIC), "public/replicate1/outcomes.zarr", FEWER),
+    "covariates": (Kind(("blup",), 2, ON_PUBLIC), "public/covariates.npz", FEWER),
+}
+
+
+@pytest.mark.parametrize("case", STALE)
+def test_release__raise_on_what_a_later_step_would_refuse(tmp_path, case):
+    """Made by other settings, of which Snakemake is told that it is up to date."""
+    kind, target, changes = STALE[case]
+    settings = begin(tmp_path, kind)
+    effects = (tmp_path / "height.tsv").read_text()
+    for old, new in CATALOG.items():
+        effects = effects.replace(old, new)
+    for name in ("e.tsv", "f.tsv"):
+        (tmp_path / name).write_text(effects)
+    path = f"results/twin/{target}"
+    run(tmp_path, settings, path)
+    changed = settings | {name: settings.get(name, {}) | keys for name, keys in changes.items()}
+    run(tmp_path, changed, path, "--touch")
+    words = f"`{path}` must be made by the settings of the release, got others of"
+    require_refusal(tmp_path, changed, words)
 
 
 def test_release__until_draw_draws_after_a_regression(tmp_path):

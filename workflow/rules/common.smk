@@ -404,6 +404,11 @@ AUDIT = [f"{PUBLIC}/audit.json"] if IS_AUDITED else []
 QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
 GENOTYPE_SUMMARY = f"{PRIVATE}/genotypes.npz"
 COVARIATES = [f"{PRIVATE}/covariates.npz"] if SETTINGS.covariates.has_any else []
+# Of the people of the public reference, if accuracy is measured on them.
+IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
+PUBLIC_VARIANTS = [f"{PUBLIC}/variants.zarr"] if IS_PUBLIC else []
+PUBLIC_OUTCOMES = [f"{PUBLIC}/replicate1/outcomes.zarr"] if IS_PUBLIC else []
+PUBLIC_COVARIATES = [f"{PUBLIC}/covariates.npz"] if IS_PUBLIC and COVARIATES else []
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS.covariates.pcs else []
 # What `dpgrs centre export` reads of one centre of several.

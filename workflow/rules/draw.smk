@@ -12,9 +12,19 @@ rule draw:
         sites=SITES,
         audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],
-        # Not read either: nothing, a regression on covariates included, is charged before effects are matched and
-        # the linkage disequilibrium of the fit is there, which are refused where they cannot be.
-        public=[*EFFECTS, *LD] if IS_RELEASE else [],
+        # Not read: public files of later steps. Nothing, a regression on covariates included, is charged before
+        # they can be made, and where other settings made them.
+        public=(
+            [
+                *EFFECTS,
+                *LD,
+                *dict.fromkeys(PANEL + PUBLIC_VARIANTS),
+                *PUBLIC_OUTCOMES,
+                *PUBLIC_COVARIATES,
+            ]
+            if IS_RELEASE
+            else []
+        ),
     output:
         drawn=in_place(DRAWN),
         events=in_place(f"{REPLICATE}/drawn/{{mechanism}}.json"),
@@ -59,8 +69,9 @@ rule draw:
                 if name in input.keys()
             }
         ),
-        options=lambda wildcards, output: flags(
+        options=lambda wildcards, input, output: flags(
             method=mechanism_named(wildcards.mechanism).drawn_for(SETTINGS.methods),
+            public_files=[path for path in input.public if path != input.get("ld")],
             seconds=list(output.seconds),
         ),
         settings=lambda wildcards: settings_read(

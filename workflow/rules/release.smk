@@ -3,13 +3,9 @@
 RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
 DRAWN_REGRESSION = [f"{PRIVATE}/replicate1/drawn/{REGRESSION}.npz"] if ADJUSTS else []
 IS_CHARGED = SETTINGS.evaluation.metrics == "charged"
-IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
-MEASURED_VARIANTS = [f"{PRIVATE}/variants.zarr"] if IS_CHARGED else []
-MEASURED_COVARIATES = COVARIATES if IS_CHARGED else []
-if IS_PUBLIC:
-    MEASURED_VARIANTS = [f"{PUBLIC}/variants.zarr"]
-    MEASURED_COVARIATES = [f"{PUBLIC}/covariates.npz"] if COVARIATES else []
+MEASURED_VARIANTS = [f"{PRIVATE}/variants.zarr"] if IS_CHARGED else PUBLIC_VARIANTS
+MEASURED_COVARIATES = COVARIATES if IS_CHARGED else PUBLIC_COVARIATES
 
 
 # The functions that draw noise, and the one that draws all statistics together.
@@ -121,11 +117,7 @@ use rule make_covariates as make_reference_covariates with:
 rule measure_release:
     input:
         drawn=RELEASED,
-        outcomes=(
-            f"{PUBLIC}/replicate1/outcomes.zarr"
-            if IS_PUBLIC
-            else expand(OUTCOMES, replicate=1)
-        ),
+        outcomes=PUBLIC_OUTCOMES or expand(OUTCOMES, replicate=1),
         weights=f"{PRIVATE}/replicate1/weights.npz",
         variant_set=MEASURED_VARIANTS,
         sites=SITES if IS_CHARGED else [],

@@ -24,7 +24,7 @@ KINDS = {
 }
 GENOTYPES = "genotypes"  # the name of the user's genotype files in a verb
 IS_REFERENCE = "is_reference"  # whether a verb reads people of the public reference
-PUBLIC_FILES = ("sites", "loadings", "ld", "effects")  # of a release, as its steps name them
+PUBLIC_FILES = ("sites", "loadings", "ld", "effects", "public_files")  # of a release, as its steps name them
 HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
 

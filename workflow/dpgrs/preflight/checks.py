@@ -204,7 +204,7 @@ CHECKS = (
     *loadings.RULES,
     Check(
         tables.reference_problems,
-        (*OUTCOMES, "cohort.sums", "evaluation.outcomes", "evaluation.metrics"),
+        (*OUTCOMES, "outcomes.scales", "cohort.sums", "evaluation.outcomes", "evaluation.metrics"),
     ),
     *covariates.RULES,
     Check(covariates.method_problems, ("mode", "methods", "covariates.first", *COVARIATES)),

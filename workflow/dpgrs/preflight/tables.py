@@ -135,7 +135,17 @@ def reference_problems(inspection: "Inspection") -> list[str]:
     if path is None or not is_used:
         return []
     used, source = slice(count), "outcomes.file" if inspection["cohort.sums"] is None else "cohort.sums"
-    names, lines = count_table(inspection, key, kind="outcome", columns=used, is_reference=True)
+    # Faults of the constants are reported of the study's own table.
+    constants, scale_faults = _constants(inspection, path, used, outcomes.scales)
+    faults: list[str] = []
+
+    def judge(table: pd.DataFrame, is_whole: bool) -> None:
+        with noting(faults, key):
+            standardise(table, constants, requires_binary=TableCheck.BINARY in outcomes.checks)
+
+    options = {"columns": used, "judge": None if constants is None or scale_faults else judge}
+    names, lines = count_table(inspection, key, kind="outcome", is_reference=True, **options)
+    lines += faults
     outcome_names = outcomes_of(inspection, count)
     if names is None or not outcome_names:
         return lines

@@ -73,6 +73,7 @@ RESTS_ON = (
     "sites",
     "loadings",
     "audit",
+    "public_files",
 )
 
 
@@ -91,6 +92,7 @@ def draw(
     sites: Path | None = None,
     loadings: Path | None = None,
     audit: Path | None = None,
+    public_files: list[Path] = (),
     replicate: int = 1,
     threads: int = 1,
     output: Path,
@@ -123,6 +125,7 @@ def draw(
     loadings : public loadings of principal components, in releases.
     audit : audits of the mechanisms, in releases: stale ones, and those of other mechanisms, are refused
         before the charge.
+    public_files : public files of later steps, in releases: if other settings made one, nothing is charged.
     replicate : number of the replicate, from 1.
     threads : number of threads that compare genotypes with outcomes for choices; the result does not depend
         on it.

@@ -125,7 +125,8 @@ def _of_table(
         requires_binary = TableCheck.BINARY in counting["checks"]
         standard = standardise(table, constants, requires_binary=requires_binary)
     except DpgrsError as error:
-        raise DpgrsError(error.code, f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
+        is_private = is_release and not counting["is_reference"]
+        raise DpgrsError(error.code, f"{error} {TELL_NOBODY}" if is_private else str(error)) from None
     if not is_release:  # which does not judge values, as they are private
         clipped = ClippedValues(constants, bound=bound)
         clipped.add(table.loc[table.index.isin(sample_id)])

@@ -58,7 +58,7 @@ class OutcomeTable:
         Refused are too few people in common, a public table that is another one or of other people, and
         outcomes that plainly are not standardised; all of these depend on private data.
         """
-        self._path, self._is_release, self._checks = path, is_release, checks
+        self._path, self._is_private, self._checks = path, is_release and not is_reference, checks
         self._require_published(public_digest)
         self.names, self.prevalence, constants = outcome_names(path)[:count], None, None
         self.population_prevalence = None
@@ -123,5 +123,5 @@ class OutcomeTable:
             return standardise(chunk, constants, requires_binary=TableCheck.BINARY in self._checks)
         except DpgrsError as error:
             raise DpgrsError(
-                error.code, f"{error} {TELL_NOBODY}" if self._is_release else str(error)
+                error.code, f"{error} {TELL_NOBODY}" if self._is_private else str(error)
             ) from None

@@ -1,6 +1,7 @@
 """The shape of the package: layers, the doors of randomness, what mechanisms promise, sizes."""
 
 import ast
+import csv
 import re
 import sys
 import tomllib
@@ -362,3 +363,11 @@ def test_pages__name_only_what_is_there(page):
     assert len(named) > 20
     found = [path.rstrip("./") for path in named]
     assert [path for path in found if not ((REPOSITORY / path).exists() or (PACKAGE / path).exists())] == []
+
+
+def test_mutants__each_harmless_change_is_of_a_line_that_is_there():
+    with (REPOSITORY / "tests" / "mutants" / "harmless.tsv").open(newline="") as file:
+        changes = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    modules = {change["module"] for change in changes}
+    code = {module: "".join((PACKAGE.parent / module).read_text().split()) for module in modules}
+    assert [line for line in changes if "".join(line["was"].split()) not in code[line["module"]]] == []

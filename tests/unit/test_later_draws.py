@@ -2,13 +2,18 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.study.later_draws import LaterRequest, later_statistics
 from outcome_files import write_outcomes
+from refused import refused
 from step_studies import Study
 
 REFUSED = "does not allow this release: cost epsilon"
@@ -78,3 +83,28 @@ def test_draw__counts_the_accuracy_of_weights_by_another_fit(study):
     require_refusal(study, config.changed(regression={"lambda": 0.5}))
     study.measure(config, study.release(config, study_settings=config))
     assert n_accuracies(study, config) == 3
+
+
+@pytest.mark.parametrize(("epsilon", "n_outcomes"), [(0.007, 1000), (0.02, 10_000)])
+def test_draw__the_scale_of_later_noise_is_that_of_all_variants(epsilon, n_outcomes):
+    """Of 512 variants X'X has another share and rows have smaller norms: noise of X'Y would be in range."""
+    request = PrivacyRequest(
+        rows="people",
+        coding="frequency",
+        n_variants=10_000,
+        n_outcomes=n_outcomes,
+        outcome_bound=3.0,
+        outcome_norm=math.sqrt(n_outcomes),
+        row_norm=math.sqrt(3000),
+        epsilon=epsilon,
+        delta=1e-6,
+        count_share=0.02,
+        covariate_share=0.1,
+        neighbours="add-remove",
+    )
+    later = LaterRequest(mechanism_of("blup"), request, n_outcomes)
+    names = [f"y{i}" for i in range(n_outcomes)]
+    regression = SimpleNamespace(data=SimpleNamespace(outcomes=SimpleNamespace(drawn_names=names)))
+    with refused("noise-too-large", "cross product", error=UsageError):
+        later_statistics(regression, later, None)
+    assert "gram" in later_statistics(regression, replace(later, request=replace(request, epsilon=1.0)), None)

@@ -13,7 +13,7 @@ from dpgrs.methods.genome_sums import GenomeRequest
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.charges import Cost
-from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.charging import orders_of
 from dpgrs.privacy.noise.claims import scale_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dpgrs.privacy.ledger.ledger import Book
     from dpgrs.study.draws import Draw
 
-MOST_REHEARSED = 512  # variants or directions: noise of more has the same scale, but for roundings
+MOST_REHEARSED = 512  # variants or directions: scales of the noise of more are checked apart
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def later_statistics(
             # The grid of an eigenvalue depends on the number of variants.
             few = request if "eigenvalue" in mechanism.draws["genotypes"] else _of_few_variants(request)
             mechanism.draw(**mechanism.zeros(few, later.n_outcomes), request=few, noise=rehearsal)
+            _require_scales(request, [event for event, _ in chain(*rehearsal.draws.values())])
         if isinstance(request, GenomeRequest):
             statistics += _genome_statistics(request)
     if settings is not None and settings.evaluation.metrics == Metrics.CHARGED:
@@ -97,6 +98,18 @@ def _of_few_variants(request: "PrivacyRequest") -> "PrivacyRequest":
         if hasattr(request, name)
     }
     return replace(request, **few, ld_share=None)
+
+
+def _require_scales(request: "PrivacyRequest", events: Sequence[Event]) -> None:
+    """Refuse noise of X'X or X'Y out of the range of its grid, where all variants are drawn for."""
+    claims = {"gram": ("gram", "gram_claim"), "cross product": ("cross", "cross_claim")}
+    for event in events:
+        if event.statistic in claims:
+            budget, claim = claims[event.statistic]
+            share = float(request.budget[budget])
+            scale_of(
+                getattr(request, claim), share=share, norm=event.norm, step=event.step, name=event.statistic
+            )
 
 
 def _genome_statistics(request: GenomeRequest) -> list[str]:

@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.methods.registry import DRAWN_FIRST, METHODS, drawn_first, methods_that, require_complete
 from dpgrs.preflight.checks import problems
+from dpgrs.selection import registry as selectors
 from dpgrs.statement.methods import Method
 from dpgrs.study.settings import resolve
 from dpgrs.types import Exactness, FittedFrom, Protection
@@ -42,8 +44,23 @@ def test_methods__are_those_of_the_manual():
 
 @pytest.mark.parametrize("part", ["look", "words", "code"])
 def test_methods__what_a_release_needs_is_asked_for_before_it(part):
-    with refused("released-method-incomplete", error=UsageError):
+    with refused("method-incomplete", error=UsageError):
         require_complete(replace(METHODS["blup"], **{part: None}))
+
+
+@pytest.mark.parametrize("part", ["look", "code"])
+def test_methods__a_private_benchmark_has_what_its_fit_and_pages_need(part):
+    row = replace(METHODS["blup"], exactness=None, words=None)
+    require_complete(row)
+    with refused("method-incomplete", error=UsageError):
+        require_complete(replace(row, **{part: None}))
+
+
+def test_registries__packages_that_share_a_name_are_refused(monkeypatch):
+    pair = [EntryPoint("made-up", f"{package}:ROW", "dpgrs.methods") for package in ("one", "other")]
+    monkeypatch.setattr(selectors, "points", lambda kind: pair)
+    with refused("entry-point-twice", "made-up", error=UsageError):
+        selectors.require_new_names("methods", ())
 
 
 def test_methods__fits_from_rows_are_for_benchmarks():

@@ -22,11 +22,12 @@ DRAWN_FIRST = {
 
 
 def require_complete(row: Method) -> None:
-    """Refuse a row that lacks what a release of its method would miss after it was charged."""
-    if row.may_be_released and not (row.look and row.words and row.code):
+    """Refuse a row that lacks what a study would miss after its draw."""
+    has_words = row.words or not row.may_be_released
+    if not row.is_non_private and not (row.look and row.code and has_words):
         raise UsageError(
-            "released-method-incomplete",
-            f"A method that can be released must have code, look and words, got {row}. Add what its row "
+            "method-incomplete",
+            f"A private method must have code, look and, for releases, words, got {row}. Add what its row "
             "lacks.",
         )
     if row.may_be_released and row.reads_rows:

@@ -3,6 +3,7 @@
 A selector chooses variants for one outcome by itself, in private and, as its twin, exactly.
 """
 
+from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
@@ -36,12 +37,13 @@ class Selector:
 
 
 def require_new_names(kind: str, names: Container[str]) -> None:
-    """Refuse entry points of a kind that have the name of a row of this package."""
-    for point in points(kind):
-        if point.name in names:
+    """Refuse entry points of a kind that have the name of a row of this package, or of one another."""
+    n_points = Counter(point.name for point in points(kind))
+    for name in n_points:
+        if name in names or n_points[name] > 1:
             raise UsageError(
                 "entry-point-twice",
-                f"An entry point of `dpgrs.{kind}` must have a name of its own, got {point.name}. Remove the "
+                f"An entry point of `dpgrs.{kind}` must have a name of its own, got {name}. Remove the "
                 "package that has it, or ask its authors.",
             )
 

@@ -62,7 +62,7 @@ lint: $(DEV)  ## check the style of Python and Snakemake code, and types
 	$(BIN)/snakemake --lint
 	$(BIN)/mypy
 
-unit: $(DEV)
+unit: $(DEV)  ## all tests but the slow suites
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical --ignore tests/papers/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 test-audits: $(DEV)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws

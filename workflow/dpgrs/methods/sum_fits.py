@@ -110,7 +110,7 @@ class BlupShared(SharedFitter):
 def moved_by_public_side(
     noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
 ) -> NoisyStatistics:
-    """Project X'Y onto the set that the public side allows; here and below lambda changes nothing."""
+    """Project X'Y onto the set that the public side allows; of `terms` only `is_joint` is read."""
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
@@ -173,7 +173,7 @@ def _centred(noisy: NoisyStatistics, request: "PrivacyRequest") -> tuple[np.ndar
 
 def _penalty(noisy: NoisyStatistics, request: "PrivacyRequest", terms: FitTerms) -> float | np.ndarray:
     gram_sd = request.noise_sd["gram"]
-    # Without noise of X'X the rule of AdaSSP gives no penalty.
+    # Without noise of X'X the rule of AdaSSP has no penalty: the stated lambda is taken.
     if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
         return terms.penalty
     if Penalty(terms.rule) == Penalty.ADASSP:

@@ -38,7 +38,7 @@ class RowFit:
 
 @dataclass(frozen=True, kw_only=True)
 class RowFitter:
-    """The functions that a row of the registry names as `of_rows`.
+    """The functions that a row of the registry names as `row_fitter`.
 
     `of_study` takes a PrivacyRequest, n_fits and more by name, and returns the request of one outcome;
     `of_table` does so for a TableRequest and epsilon, n_low and n_coefficients, by name.

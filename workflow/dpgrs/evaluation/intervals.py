@@ -127,19 +127,19 @@ def added_r2(y: np.ndarray, score: np.ndarray, covariates: np.ndarray | None = N
     correlation holds 0, as do those of scores that predict the wrong way round. It is NaN if y or the
     residuals of the score do not vary, or people are no more than columns.
     """
-    n, columns = len(y), np.ones((len(y), 1))
+    n, regressors = len(y), np.ones((len(y), 1))
     if n <= 2 + (0 if covariates is None else covariates.shape[1]):
         return Estimate(np.nan, np.nan, np.nan)
     if covariates is not None:
-        columns = np.column_stack([columns, covariates - covariates.mean(axis=0)])
-    beside_y, beside_score = _without(np.column_stack([y, score]), columns).T
-    y_scale, score_scale = y.std(), np.sqrt((beside_score**2).mean())
+        regressors = np.column_stack([regressors, covariates - covariates.mean(axis=0)])
+    y_residuals, score_residuals = _without(np.column_stack([y, score]), regressors).T
+    y_scale, score_scale = y.std(), np.sqrt((score_residuals**2).mean())
     if y_scale <= _rounding(y) or score_scale <= _rounding(score):
         return Estimate(np.nan, np.nan, np.nan)
-    u, v = beside_score / score_scale, (y - y.mean()) / y_scale
+    u, v = score_residuals / score_scale, (y - y.mean()) / y_scale
     correlation = (u * v).mean()
-    influence = u * beside_y / y_scale - correlation / 2 * (u**2 + v**2)
-    reach = REACH * np.sqrt((influence**2).sum() / (n - columns.shape[1])) / np.sqrt(n)
+    influence = u * y_residuals / y_scale - correlation / 2 * (u**2 + v**2)
+    reach = REACH * np.sqrt((influence**2).sum() / (n - regressors.shape[1])) / np.sqrt(n)
     return squared(correlation, reach)
 
 

@@ -29,8 +29,9 @@ def look_of(method: str) -> tuple[str, str]:
 def series_looks(fits: Sequence[Fit]) -> dict[str, Look]:
     """Return the look of every series of fits.
 
-    Non-private series are grey lines; private ones have a colour and a marker per method, a line per
-    protection, and a thin line with hollow markers for every accounting but the first.
+    The reference is a dark line, and other series without privacy are grey ones. Private series have a colour
+    and a marker per method, a line per protection, and a thin line with hollow markers for every accounting
+    but the first.
     """
     looks, other_dashes = {}, cycle(OTHER_DASHES)
     accountings = [fit.accounting for fit in fits if fit.is_private]

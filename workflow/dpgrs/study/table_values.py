@@ -72,7 +72,10 @@ class ClippedValues:
         self._n_values = self._n_values + table.notna().sum()
 
     def problems(self, *, is_whole: bool = True) -> list[str]:
-        """Name the first, from open data only; unless `is_whole`, by people chosen at random."""
+        """Name the first covariate of which the bound clips most values.
+
+        The data are open; unless `is_whole`, the people of the table were chosen at random.
+        """
         error = 0 if is_whole else share_error(self._n_values, np.inf)
         is_clipped = pd.Series(self._n_clipped > self._n_values * (0.5 + error))
         requirement = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"

@@ -274,12 +274,12 @@ def _direction_problems(statement: dict[str, Any], arrays: dict[str, np.ndarray]
 
 
 def clip_moments(prevalence: np.ndarray, bound: float, norm: float, is_joint: bool) -> np.ndarray:
-    """Return E[y g(y)] and E[g(y)^2], (2, n_drawn), of outcomes clipped at a bound, and in rows at a norm.
+    """Return E[y g(y)] and E[g(y)^2], (2, n_outcomes), of outcomes clipped at a bound, and in rows at a norm.
 
     Outcomes are independent, of mean 0 and variance 1, and the squares of a row add up on a grid.
     """
-    kinds, kind_of_outcome, counts = np.unique(prevalence, return_inverse=True, return_counts=True)
-    laws = [_law(p, bound) for p in kinds]
+    prevalences, kind_of_outcome, counts = np.unique(prevalence, return_inverse=True, return_counts=True)
+    laws = [_law(p, bound) for p in prevalences]
     step = sum(count * law[2].max() ** 2 for count, law in zip(counts, laws, strict=True)) / (GRID - 1)
     transforms = [np.fft.rfft(_on_grid(law, step)) for law in laws]
     powers = [transform**count for transform, count in zip(transforms, counts, strict=True)]
@@ -291,7 +291,7 @@ def clip_moments(prevalence: np.ndarray, bound: float, norm: float, is_joint: bo
             product = before[number] * after[number + 1] * transforms[number] ** (counts[number] - 1)
             density = np.fft.irfft(product, GRID)
             squares, density = step * np.flatnonzero(density > RARE), density[density > RARE]
-        # By how much rows with each value are shrunk, for two powers of it.
+        # The mean factor by which the joint clip shrinks rows with each value, and its mean square.
         shrunk = [np.minimum(1, norm / np.sqrt(np.maximum(size**2 + squares, RARE))) for size in g]
         means = [np.array([factor**power @ density for factor in shrunk]) / density.sum() for power in (1, 2)]
         moments.append([shares @ (y * g * means[0]), shares @ (g**2 * means[1])])

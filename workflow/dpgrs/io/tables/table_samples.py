@@ -123,20 +123,21 @@ def _chooser() -> Any:
 
 
 def _of_text(path: Path | str, columns: Columns, people: Collection[str] | None) -> TableSample | None:
+    """Sample a table of text; None if it is small enough to be read whole."""
     header = header_of(rows_of(path), path)
-    sample, outcomes, all_names = text_names(header, path)
-    column_of, names = dict(zip(all_names, outcomes, strict=True)), picked(all_names, columns, path)
-    used, most = [column_of[name] for name in names], max(MOST_CELLS // len(header), 1)
+    id_column, outcome_columns, all_names = text_names(header, path)
+    column_of, names = dict(zip(all_names, outcome_columns, strict=True)), picked(all_names, columns, path)
+    used, most_rows = [column_of[name] for name in names], max(MOST_CELLS // len(header), 1)
     try:
-        ids, n_eligible, rows, values = _choose(_plain_blocks(path, [sample], used), people, most)
+        ids, n_eligible, rows, values = _choose(_plain_blocks(path, [id_column], used), people, most_rows)
         _each_once(ids)
     except NotPlainError:
-        ids, n_eligible, rows, chosen = _choose(_row_blocks(path, sample), people, most)
-        values = np.empty((len(chosen) if len(ids) > most else 0, len(used)))
-        for row, (line, cells) in zip(values, chosen, strict=False):
+        ids, n_eligible, rows, chosen_lines = _choose(_row_blocks(path, id_column), people, most_rows)
+        values = np.empty((len(chosen_lines) if len(ids) > most_rows else 0, len(used)))
+        for row, (line, cells) in zip(values, chosen_lines, strict=False):
             row[:] = numbers_of([cells[column] for column in used], names, path, line)
     require_size(path, n_people=len(ids), n_values=len(ids) * len(names))
-    if len(ids) <= most:
+    if len(ids) <= most_rows:
         return None
     index = sample_index(ids[row] for row in rows)
     return TableSample(ids, n_eligible, pd.DataFrame(values, index=index, columns=names))

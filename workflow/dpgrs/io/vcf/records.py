@@ -107,15 +107,15 @@ def _require_printable(column: str, allele: str) -> None:
 def usable_alts(ref: str, alts: Sequence[str], *, keeps_symbols: bool = False) -> tuple[list[int], list[str]]:
     """Return the numbers of the ALTs to keep (1 is the first), and a reason for each other ALT.
 
-    `keeps_symbols` keeps an ALT that is no letters, such as ``*``: it takes the place of REF. An allele that
-    is empty, or not of printable characters of ASCII, raises a BadRecordError.
+    `keeps_symbols` keeps an ALT that is no letters, such as ``*``: a person can carry it as any other allele.
+    An allele that is empty, or not of printable characters of ASCII, raises a BadRecordError.
     """
     _require_printable("REF", ref)
     reasons = [skip_reason(ref, alt) for alt in alts]
     if keeps_symbols and _LETTERS.fullmatch(ref):
         reasons = [reason if reason == "no_alt" else None for reason in reasons]
-    usable = [number for number, reason in enumerate(reasons, start=1) if not reason]
-    return usable, [reason for reason in reasons if reason]
+    usable_numbers = [number for number, reason in enumerate(reasons, start=1) if not reason]
+    return usable_numbers, [reason for reason in reasons if reason]
 
 
 class CallDecoder:

@@ -23,6 +23,8 @@ from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
 # A common p(1-p) of variant sets, only for the default share: if it is far off, the split is a little
 # worse.
 TYPICAL_VARIANCE = 0.1
+# Shares of the budget that are keys of `privacy` and fields of `PrivacyRequest`.
+SHARES = ("gram_share", "count_share", "case_share", "ld_share")
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class PrivacyRequest:
                 "`privacy.case_share` must be null under feature protection, where outcomes are public, got "
                 f"{self.case_share}. Leave it out.",
             )
-        for name in ("gram_share", "count_share", "case_share", "covariate_share", "ld_share"):
+        for name in (*SHARES, "covariate_share"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 raise UsageError(

@@ -17,7 +17,7 @@ from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.covariate_regression import expected_loss
 from dpgrs.methods.registry import METHODS
-from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.requests import SHARES, PrivacyRequest
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
 from dpgrs.planning.public_variants import PlannedVariants, planned_variants
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from dpgrs.config.cohort import Dataset
     from dpgrs.config.outcomes import Outcomes
 
-REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share", "ld_share")
+REQUEST_TERMS = ("delta", "neighbours", "unit", *SHARES)
 LISTS = ("protection", "accounting", "epsilon")
 # Words of preflight about a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")

@@ -25,7 +25,6 @@ from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
 # on a fit on the public X'X loses; from so many on X'Y of some outcomes gains by steering
 # (docs/measurements/plan.md#what-auto-takes).
 ROWS_BEYOND_PUBLIC, ROWS_TO_STEER, OUTCOMES_TO_STEER = 2, 25, 10
-TERMS_OF_REQUEST = ("delta", "neighbours", "unit", "gram_share", "count_share")
 
 
 def chosen_methods(config: StudyConfig) -> list[str]:
@@ -110,7 +109,7 @@ def _rows_to_noise(
     if people is None or protection != Protection.FULL or privacy.bounds == Bounds.PAPER:
         return None
     from dpgrs.linalg.norms import outcome_norm
-    from dpgrs.methods.requests import TYPICAL_VARIANCE, PrivacyRequest
+    from dpgrs.methods.requests import SHARES, TYPICAL_VARIANCE, PrivacyRequest
 
     variance = TYPICAL_VARIANCE * 2 / rows_per_person(config)
     n_shared = n_outcomes if privacy.outcome_budget == "joint" else 1
@@ -129,7 +128,7 @@ def _rows_to_noise(
             outcome_bound=bound,
             epsilon=epsilon,
             accounting=accounting,
-            **{name: getattr(privacy, name) for name in TERMS_OF_REQUEST},
+            **{name: getattr(privacy, name) for name in ("delta", "neighbours", "unit", *SHARES)},
             **tight,
         )
         return float(f"{training_rows(config, people) * variance / request.noise_sd['gram']:.2g}")

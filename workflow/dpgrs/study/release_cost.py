@@ -26,6 +26,7 @@ from dpgrs.privacy.ledger.entries import Account, Request
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.study.fit_identity import fit_identity, fit_settings
 from dpgrs.study.identity import ACCURACY, identify_accuracy, identify_part, public_identity
+from dpgrs.study.requests import requests_of
 from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 # Terms of an identity that a run finds out: the chosen sites, and all that follows from them and the draws.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld", "adjusted_by")
 UNKNOWN_NORM = 1.0
-TERMS = ("gram_share", "count_share", "ld_share", "neighbours", "unit")
 
 
 @dataclass(frozen=True)
@@ -221,29 +221,17 @@ def _all_parts(config: "StudyConfig") -> tuple[PrivacyRequest, list[Part]]:
     outcomes = config.outcomes
     sums = config.cohort.sums
     counted = outcomes.count or [len(summed_outcomes(sums) if sums else outcome_names(outcomes.file))]
-    count = drawn_counts(outcomes.changed(count=counted))[0]
-    request = _request(config, n_shared=count if config.privacy.outcome_budget == "joint" else 1)
+    counts = drawn_counts(outcomes.changed(count=counted))
+    counting_cases = config.changed(privacy={"case_share": case_share(config)})
+    request, count = requests_of(counting_cases, rows=config.cohort.rows, counts=counts)[0]
+    request = _bounded(request, config)
     return request, _release_requests(config, request, n_budgets=count // request.n_outcomes)
 
 
-def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
-    privacy = config.privacy
-    bounds = _norms(config, n_shared) if privacy.bounds == Bounds.TIGHT else {}
-    request = PrivacyRequest(
-        **bounds,
-        rows=config.cohort.rows,
-        n_variants=config.variants.size[0],
-        n_outcomes=n_shared,
-        outcome_bound=config.outcomes.bound,
-        protection=privacy.protection[0],
-        epsilon=privacy.epsilon[0],
-        delta=privacy.delta,
-        accounting=privacy.accounting[0],
-        counts_outcomes=config.outcomes.are_counted,
-        case_share=case_share(config),
-        covariate_share=config.covariates.share,
-        **{name: getattr(privacy, name) for name in TERMS},
-    )
+def _bounded(request: PrivacyRequest, config: "StudyConfig") -> PrivacyRequest:
+    """Return a request within the bounds of a release, as far as they are known, and with its screening."""
+    if config.privacy.bounds == Bounds.TIGHT:
+        request = replace(request, **_norms(config, request.n_outcomes))
     if not METHODS[config.methods[0]].draws_from_rows:
         return request
     request, screening = replace(request, outcome_norm=None), screening_terms(config)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpgrs.methods.mechanisms import mechanism_named
-from dpgrs.methods.requests import PrivacyRequest, request_grid
+from dpgrs.methods.requests import SHARES, PrivacyRequest, request_grid
 from dpgrs.study.fit_identity import READS_OF_FIT
 from dpgrs.study.identity import READS_OF_IDENTITY
 
@@ -23,10 +23,7 @@ READS_OF_REQUESTS = (
     "privacy.accounting",
     "privacy.epsilon",
     "privacy.delta",
-    "privacy.gram_share",
-    "privacy.count_share",
-    "privacy.case_share",
-    "privacy.ld_share",
+    *(f"privacy.{name}" for name in SHARES),
     "privacy.outcome_budget",
     "covariates.share",
 )
@@ -36,7 +33,6 @@ READS_OF_PLAN = (
     *("cohort.planned_people", "cohort.source", "cohort.simulation.people", "cohort.copies.people"),
     *("outcomes.test_share", "outcomes.source"),
 )
-SHARES = ("gram_share", "count_share", "case_share", "ld_share")
 # Settings of the measures of a release.
 READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 

@@ -7,7 +7,14 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import DRAWN_FIRST, METHODS, drawn_first, methods_that, require_complete
+from dpgrs.methods.registry import (
+    DRAWN_FIRST,
+    METHODS,
+    drawn_first,
+    fitter_of,
+    methods_that,
+    require_complete,
+)
 from dpgrs.preflight.checks import problems
 from dpgrs.selection import registry as selectors
 from dpgrs.statement.methods import Method
@@ -61,6 +68,35 @@ def test_registries__packages_that_share_a_name_are_refused(monkeypatch):
     monkeypatch.setattr(selectors, "points", lambda kind: pair)
     with refused("entry-point-twice", "made-up", error=UsageError):
         selectors.require_new_names("methods", ())
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """Rows of a package whose classes have no audits."""
+    source = (REPOSITORY / "tests" / "contract" / "plugin" / "made_up.py").read_text()
+    assert source.count("def audit_cases(") == 2
+    (tmp_path / "unaudited.py").write_text(source.replace("def audit_cases(", "def other_cases("))
+    monkeypatch.syspath_prepend(tmp_path)
+    row = replace(METHODS["reusecov-gauss"], exactness=None, code="unaudited:MadeUp")
+    monkeypatch.setitem(METHODS, "unaudited", row)
+    selector = selectors.Selector(description="by products", code="unaudited:ByProducts")
+    monkeypatch.setitem(selectors.SELECTORS, "unaudited", selector)
+
+
+@pytest.mark.parametrize("lookup", [fitter_of, selectors.chooser_of])
+@pytest.mark.usefixtures("plugin")
+def test_classes__without_audits_are_refused_though_for_benchmarks(lookup):
+    with refused("class-incomplete", "unaudited:", "defines audit_cases, got", error=UsageError):
+        lookup("unaudited")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_classes__of_a_private_selector_must_choose_in_private(monkeypatch):
+    # A class that chooses only exactly serves a row that is not private, and no other.
+    exact = replace(selectors.SELECTORS["kendall"], code="dpgrs.selection.chooser:ExactChooser")
+    monkeypatch.setitem(selectors.SELECTORS, "exact", exact)
+    with refused("class-incomplete", "audit_cases, choose, choose_exactly, request", error=UsageError):
+        selectors.chooser_of("exact")
 
 
 def test_methods__fits_from_rows_are_for_benchmarks():

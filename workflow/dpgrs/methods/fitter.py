@@ -1,5 +1,6 @@
 """What fits a method: a class each, which its row names as `code`."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +13,20 @@ if TYPE_CHECKING:
     from dpgrs.privacy.audit.audit import AuditCase
 
 
-class Fitter:
+class Fitter(ABC):
     """The mechanism that draws for a method, and the method's fit from what was drawn."""
 
-    mechanism: "type[SharedStatistics]"
     mechanism_of_benchmark: "type[SharedStatistics] | None" = None  # where a benchmark has another
 
     def __init__(self, method: str) -> None:
         self.method = method
 
+    @property
+    @abstractmethod
+    def mechanism(self) -> "type[SharedStatistics]":
+        """The class of the mechanism, an attribute of each fitter's class."""
+
+    @abstractmethod
     def fit(
         self,
         drawn: Any,  # what the mechanism drew, or restored
@@ -31,8 +37,7 @@ class Fitter:
         outcomes: np.ndarray | None = None,
     ) -> "LinearFit":
         """Fit all outcomes; this is post-processing, which costs nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def audit_cases(self) -> "list[AuditCase]":
         """Return the audits of what draws for the method, in a release or in a benchmark."""
-        raise NotImplementedError

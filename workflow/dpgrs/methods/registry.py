@@ -1,11 +1,10 @@
 """The methods by name: their rows, and the class of each that fits it, which is loaded when it is needed."""
 
-from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import UsageError
-from dpgrs.selection.registry import SELECTORS, require_new_names
+from dpgrs.selection.registry import SELECTORS, instance_of, require_new_names
 from dpgrs.statement.methods import METHODS, PROVED, Method
 from dpgrs.types import Penalty
 
@@ -66,12 +65,7 @@ def n_counts(row: Method) -> int:
 
 def fitter_of(method: str) -> "Fitter":
     """Return what fits a private method."""
-    return _fitter(METHODS[method].code, method)
-
-
-@cache
-def _fitter(place: str, method: str) -> "Fitter":
-    return resolve_name(place)(method)
+    return instance_of(METHODS[method].code, "dpgrs.methods.fitter:Fitter", method)
 
 
 def drawn_first(name: str) -> "type[SharedStatistics]":

@@ -1,5 +1,6 @@
 """Fits from ReuseCov's statistics, a class each. All of it is post-processing and costs nothing."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,11 +51,11 @@ class SharedFitter(Fitter):
             return fit.of_centred_rows()
         return fit.in_half_coding(drawn.origin).of_outcomes(drawn.loadings)
 
+    @abstractmethod
     def fit_noisy(
         self, noisy: NoisyStatistics, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
     ) -> LinearFit:
         """Fit all outcomes, or all components, in the coding of the statistics."""
-        raise NotImplementedError
 
 
 class ReuseCovGauss(SharedFitter):

@@ -8,7 +8,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError
 from dpgrs.plugins import points
@@ -22,7 +22,7 @@ class Selector:
     """The facts of a selector."""
 
     description: str  # how it chooses, on pages
-    code: str  # its `dpgrs.selection.chooser.Chooser`, ``module:Class``
+    code: str  # its `dpgrs.selection.chooser.Chooser`, or `ExactChooser`, ``module:Class``
     is_private: bool = True  # False of one that is only there to compare with
     takes_tables: bool = False  # whether it chooses from a plain table, where columns have no range
     paper_key: str | None = None  # of the setting that is `paper` for a choice by `choose_as_paper`
@@ -65,9 +65,22 @@ SELECTORS |= {point.name: point.load() for point in points("selectors")}
 
 def chooser_of(selector: str) -> "Chooser":
     """Return what chooses by a selector."""
-    return _chooser(SELECTORS[selector].code)
+    base = "Chooser" if SELECTORS[selector].is_private else "ExactChooser"
+    return instance_of(SELECTORS[selector].code, f"dpgrs.selection.chooser:{base}")
 
 
 @cache
-def _chooser(place: str) -> "Chooser":
-    return resolve_name(place)()
+def instance_of(code: str, base: str, *arguments: Any) -> Any:
+    """Make an object of the class that a row names; UsageError if it lacks what its abstract base requires.
+
+    `code` and `base` are places, ``module:Class``; `arguments` are those of the class.
+    """
+    row_class, base_class = resolve_name(code), resolve_name(base)
+    is_derived = issubclass(row_class, base_class)
+    if missing := (row_class if is_derived else base_class).__abstractmethods__:
+        raise UsageError(
+            "class-incomplete",
+            f"The class of a row must be a `{base}` that defines {', '.join(sorted(missing))}, got {code}. "
+            "Add these to the class, or remove the package that has the row.",
+        )
+    return row_class(*arguments)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.selection.chooser import Chooser
+from dpgrs.selection.chooser import ExactChooser
 from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import LassoScaling
 
@@ -63,7 +63,7 @@ def choose_by_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> np.ndarray:
     return top_k(np.abs(coefficients), k)
 
 
-class LassoOfAll(Chooser):
+class LassoOfAll(ExactChooser):
     """Choices by one Lasso on all rows, without a private twin."""
 
     def choose_exactly(

@@ -161,7 +161,7 @@ fuzz: $(DEV)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECOND
 
 mutants: $(DEV) $(MUTANTS)/.ready  ## change MODULES in many small ways, one at a time, and list what no test notices (hours)
 	PYTHONPATH="tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-	  nice $(MUTANTS)/bin/python -m mutants.run $(if $(SHARE),--share $(SHARE)) $(MODULES)
+	  nice $(MUTANTS)/bin/python -m mutants.run $(if $(SHARE),--share $(SHARE)) $(MODULES) $(if $(TESTS),--tests $(TESTS))
 
 $(MUTANTS)/.ready:
 	@$(BIN)/python -m venv $(MUTANTS)

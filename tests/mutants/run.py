@@ -223,6 +223,7 @@ def main():
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")
     parser.add_argument("--seconds", type=float, default=60, help="of tests that a mutant meets")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="files of tests, or folders of them")
     parser.add_argument("--share", help="K/N, such as 3/28: every N-th of the modules, from the K-th on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     options = parser.parse_args()
@@ -237,7 +238,7 @@ def main():
     modules = [_module(name, again=options.again) for name in names]
     notes = Notes(KEPT / "lines", [WORKFLOW / name for name in PACKAGES], longest=options.seconds)
     jobs = range(options.jobs)
-    side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
+    side_by_side([lambda: run_pytest(options.tests, Session(notes, modules, len(jobs)))])
     for module in modules:
         if not options.quick:
             left, guards = module.of(OUTSIDE), notes.guards(module.path, module.source)

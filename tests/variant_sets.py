@@ -27,7 +27,7 @@ def variants_in_memory(genotypes, *, n_haplotypes, **known):
     def words_taken(selection=slice(None), words=slice(None)):
         return genotypes[selection][:, words]
 
-    own = {"has_dosages": is_fractional(genotypes), "is_table": False, "n_variants": len(genotypes)}
-    own |= {"n_haplotypes": n_haplotypes, "n_samples": n_haplotypes // 2}
+    own = {"has_dosages": is_fractional(genotypes), "has_missing": False, "is_table": False}
+    own |= {"n_variants": len(genotypes), "n_haplotypes": n_haplotypes, "n_samples": n_haplotypes // 2}
     own["sample_id"] = np.array([f"P{number}" for number in range(n_haplotypes // 2)])
     return SimpleNamespace(genotypes=taken, haplotypes=words_taken, missing=lambda *_: None, **own | known)

@@ -1,5 +1,8 @@
 """Slabs of people of a store: all of them once, whatever their size, and sums over them."""
 
+import weakref
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,15 +46,55 @@ def write(path, rng, *, has_dosages=False, missing=0.1):
     return HaplotypeStore.open(path), steps, is_missing
 
 
+@pytest.mark.parametrize(
+    ("has_dosages", "missing", "bytes_of_person"),
+    [(False, 0, 0.25), (False, 0.1, 0.5), (True, 0, 2), (True, 0.1, 2.25)],
+)
+def test_slabs__are_as_large_as_their_bytes_allow(
+    tmp_path, rng, monkeypatch, has_dosages, missing, bytes_of_person
+):
+    """Also of a store with fewer people than a chunk."""
+    store, steps, _ = write(tmp_path / "a.zarr", rng, has_dosages=has_dosages, missing=missing)
+    centre = np.zeros(7, dtype=np.int64)
+    monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 256)
+    sizes = {N_PEOPLE: [N_PEOPLE], 128: [128, 22], 64: [64, 64, 22], 32: [32] * 4 + [22]}
+    for n_people, smaller in pairwise(sizes):
+        for too_few, expected in ((0, n_people), (1, smaller)):
+            n_bytes = 7 * n_people * bytes_of_person - too_few
+            monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", n_bytes)
+            slabs = list(people_slabs(store, ROWS, centre))
+            assert [slab.n_people for slab in slabs] == sizes[expected]
+            if has_dosages and not missing:
+                dosages = np.concatenate([slab.genotypes for slab in slabs], axis=1)
+                np.testing.assert_array_equal(dosages, steps[ROWS])
+
+
+@pytest.mark.parametrize("has_dosages", [False, True])
+def test_slabs__are_in_memory_one_at_a_time(tmp_path, rng, monkeypatch, has_dosages):
+    """Nothing of a slab is left when the next one is read, if its reader lets it go."""
+    monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 64)
+    store, _, _ = write(tmp_path / "a.zarr", rng, has_dosages=has_dosages)
+    arrays, read = [], store._read
+
+    def noted(name, *selection):
+        if name == "missing":
+            assert not any(array() is not None for array in arrays)
+        array = read(name, *selection)
+        arrays.append(weakref.ref(array))
+        return array
+
+    monkeypatch.setattr(store, "_read", noted)
+    for slab in people_slabs(store, ROWS, np.zeros(7, dtype=np.int64)):
+        del slab
+    assert len(arrays) == 6
+
+
 @pytest.mark.parametrize("n_bytes", [10**9, 7 * 64 // 2, 1])
 def test_slabs__of_calls_are_those_of_the_store(tmp_path, rng, n_bytes, monkeypatch):
     monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 128)
     monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", n_bytes)
     store, _, _ = write(tmp_path / "a.zarr", rng)
     slabs = list(people_slabs(store, ROWS, np.zeros(7, dtype=np.int64)))
-    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 224: [64, 64, 22], 1: [32] * 4 + [22]}[
-        n_bytes
-    ]
     genotypes = np.concatenate([slab.genotypes for slab in slabs], axis=1)
     np.testing.assert_array_equal(genotypes, store.haplotypes(ROWS))
     missing = np.concatenate([slab.missing for slab in slabs], axis=1)
@@ -66,9 +109,6 @@ def test_slabs__of_dosages_have_centres_where_these_are_missing(tmp_path, rng, n
     store, steps, is_missing = write(tmp_path / "a.zarr", rng, has_dosages=True)
     centre = rng.integers(0, 8193, 7)
     slabs = list(people_slabs(store, ROWS, centre))
-    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 1008: [64, 64, 22], 1: [32] * 4 + [22]}[
-        n_bytes
-    ]
     dosages = np.concatenate([slab.genotypes for slab in slabs], axis=1)
     expected = np.where(is_missing[ROWS], centre[:, np.newaxis], steps[ROWS])
     np.testing.assert_array_equal(dosages, expected)

@@ -132,15 +132,18 @@ class HaplotypeStore:
         self, selection: slice | np.ndarray = slice(None), words: slice | np.ndarray = slice(None)
     ) -> np.ndarray | None:
         """Return (n_selected, n_words) uint64, bit 1 if an allele is unknown; None if all are known."""
-        if "missing" not in self.attributes["n_chunks"]:
-            return None
-        return self._read("missing", selection, words)
+        return self._read("missing", selection, words) if self.has_missing else None
 
     @property
     def source_files(self) -> list[dict[str, str]]:
         """The files that it was made from, with ``file``, a name, and ``sha256``."""
         source = self.attributes["source"]
         return source if isinstance(source, list) else [source]
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any allele of the store is unknown."""
+        return "missing" in self.attributes["n_chunks"]
 
     @property
     def has_dosages(self) -> bool:

@@ -27,25 +27,24 @@ def people_slabs(
     while people_of_slab > PEOPLE_OF_WORD and _slab_bytes(store, len(rows), people_of_slab) > SLAB_BYTES:
         people_of_slab //= 2
     for first in range(0, store.n_samples, people_of_slab):
-        people = slice(first, min(first + people_of_slab, store.n_samples))
-        words = slice(first // PEOPLE_OF_WORD, -(-people.stop // PEOPLE_OF_WORD))
-        n_people, missing = people.stop - first, store.missing(rows, words)
-        if not store.has_dosages:
-            is_complete = missing is None or not missing.any()
-            yield GenotypeSlab(store.haplotypes(rows, words), n_people, None if is_complete else missing)
-            continue
-        dosages = store.dosages(rows, people)
-        for start in range(0, 0 if missing is None else len(rows), _FILLED_TOGETHER):
+        yield _slab(store, rows, centre, slice(first, min(first + people_of_slab, store.n_samples)))
+
+
+def _slab(store: HaplotypeStore, rows: np.ndarray, centre: np.ndarray, people: slice) -> GenotypeSlab:
+    words = slice(people.start // PEOPLE_OF_WORD, -(-people.stop // PEOPLE_OF_WORD))
+    n_people, missing = people.stop - people.start, store.missing(rows, words)
+    if not store.has_dosages:
+        is_complete = missing is None or not missing.any()
+        return GenotypeSlab(store.haplotypes(rows, words), n_people, None if is_complete else missing)
+    dosages = store.dosages(rows, people)
+    if missing is not None:
+        for start in range(0, len(rows), _FILLED_TOGETHER):
             block = slice(start, start + _FILLED_TOGETHER)
             is_missing = missing_people(missing[block], n_samples=n_people)
             np.copyto(dosages[block], centre[block, np.newaxis], where=is_missing, casting="unsafe")
-        slab = GenotypeSlab(dosages, n_people)
-        del dosages, missing
-        yield slab
-        del slab  # two together would be twice the memory
+    return GenotypeSlab(dosages, n_people)
 
 
-def _slab_bytes(store: HaplotypeStore, n_variants: int, n_people: int) -> int:
-    is_complete = store.missing(slice(0, 0)) is None
-    bytes_of_person = (2 if store.has_dosages else 0.25) + (0 if is_complete else 0.25)
-    return round(n_variants * min(n_people, store.n_samples) * bytes_of_person)
+def _slab_bytes(store: HaplotypeStore, n_variants: int, n_people: int) -> float:
+    bytes_of_person = (2 if store.has_dosages else 0.25) + (0.25 if store.has_missing else 0)
+    return n_variants * min(n_people, store.n_samples) * bytes_of_person

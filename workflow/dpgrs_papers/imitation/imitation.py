@@ -69,7 +69,7 @@ def imitate_store(
     called with the number of variants after each window.
     """
     store, model = HaplotypeStore.open(source), model or ImitationModel()
-    if store.has_dosages or store.missing(slice(0, 0)) is not None:
+    if store.has_dosages or store.has_missing:
         raise DpgrsError(
             "dosages-not-haplotypes",
             f"`{source}` must hold phased haplotypes without unknown alleles, got dosages or unknown ones. "

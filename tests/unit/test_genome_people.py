@@ -10,12 +10,17 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.replicates import save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
+from dpgrs.linalg.components import components_of
+from dpgrs.linalg.genome_map import mapped_rows
 from dpgrs.linalg.genome_moments import chromosome_moments
 from dpgrs.linalg.genome_prior import HERITABILITY
-from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
+from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums, outcome_weights
 from dpgrs.methods.genome_sums import map_terms
 from dpgrs.planning.public_variants import planned_variants
+from dpgrs.steps import measure_people as measure_step
+from dpgrs.steps import sum_genome as sum_step
+from dpgrs.steps.measure_people import measure_people
 from dpgrs.steps.sum_genome import sum_genome
 from dpgrs.study import genome_maps, genome_people, public_panel
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
@@ -25,6 +30,7 @@ from dpgrs.study.genome_people import (
     measured_people,
     moments_item,
     people_axes,
+    people_moments,
     sums_digest,
     sums_item,
 )
@@ -138,15 +144,21 @@ def test_contig_sums__are_those_of_python_integers(alleles, outcomes, stored, mo
     monkeypatch.setattr(genome_people, "AXIS_PEOPLE", n_together)
     people = people_of(alleles)
     measured = measured_people(people, stored)
-    assert ("factors" in measured) == stored.label["is_clipped_jointly"]
-    if "factors" in measured:
-        return  # what shrinks rows: test_genome_sums.py
+    is_joint = stored.label["is_clipped_jointly"]
+    assert ("factors" in measured) == is_joint
     steps = 4096 * (alleles[:, ::2] + alleles[:, 1::2]).astype(int)
     values = np.where(outcomes.is_training, outcomes.values[D][:2], 0)
     for number, contig in enumerate(CONTIGS):
         sums = contig_sums(people, outcomes, stored, contig, measured=measured, outcome_bound=3.0)
         own = steps[number * 5 : number * 5 + 5]
         y = clipped(values, 3.0, 1.25)
+        assert (sums.contig, sums.is_clipped_jointly) == (contig, is_joint)
+        if is_joint:
+            centred = own - stored.chromosome(contig).centre[:, np.newaxis]
+            weights = outcome_weights(y, measured["factors"])
+            np.testing.assert_array_equal(sums.variants, weights @ centred.T)
+            np.testing.assert_array_equal(sums.axes, weights @ measured["axes"].T)
+            continue
         rows = [(own[:, i], measured["axes"][:, i], y[:, i]) for i in range(N)]
         high, low = exact_sums(sums, stored.chromosome(contig))
         exact = exact_sums_of(rows, stored.chromosome(contig))
@@ -170,7 +182,8 @@ def test_axes__are_the_first_variant_over_its_deviation(alleles, stored):
     np.testing.assert_allclose(axes[0] / 4096, (dosage - 2 * p) / np.sqrt(2 * p * (1 - p)), atol=1e-3)
 
 
-def test_axes__are_exact_whatever_pruned_variants_are_read_together(alleles, monkeypatch):
+@pytest.mark.parametrize("has_dosages", [False, True])
+def test_axes__are_exact_whatever_people_and_variants_are_read_together(alleles, monkeypatch, has_dosages):
     rng = np.random.default_rng(5)
     chromosomes = {
         contig: SimpleNamespace(
@@ -187,9 +200,12 @@ def test_axes__are_exact_whatever_pruned_variants_are_read_together(alleles, mon
     for number, chromosome in enumerate(chromosomes.values()):
         centred = dosages[5 * number + chromosome.pruned] - chromosome.centre[chromosome.pruned, np.newaxis]
         sums = sums + chromosome.axis_loadings.T.astype(object) @ centred
-    for n_together in (1, 3, 1024):
-        monkeypatch.setattr(genome_people, "AXIS_VARIANTS", n_together)
-        axes = people_axes(people_of(alleles), stored)
+    known = {"has_dosages": True, "dosages": lambda *selection: dosages[selection].astype(np.uint16)}
+    people = people_of(alleles, **known if has_dosages else {})
+    for n_variants, n_people in ((1, 64), (3, 32), (1024, 4096)):
+        monkeypatch.setattr(genome_people, "AXIS_VARIANTS", n_variants)
+        monkeypatch.setattr(genome_people, "AXIS_PEOPLE", n_people)
+        axes = people_axes(people, stored)
         np.testing.assert_array_equal(axes, (sums + 2**23) // 2**24)
 
 
@@ -207,7 +223,10 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
     sums = [contig_sums(people, outcomes, stored, contig, **options) for contig in CONTIGS]
     paths = [tmp_path / f"{contig}.npz" for contig in CONTIGS]
     for path, part in zip(paths, sums, strict=True):
-        save_labelled(path, [sums_item(part)])
+        label, arrays = sums_item(part)
+        assert label.keys() | arrays.keys() == vars(part).keys()
+        assert arrays.keys() == {"variants", "axes"}
+        save_labelled(path, [(label, arrays)])
     for found, part in zip(load_sums(paths, sums_digest(stored, None)), sums, strict=True):
         assert found.contig == part.contig
         np.testing.assert_array_equal(
@@ -216,6 +235,99 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
         )
     with refused("genome-sums-of-another-map"):
         load_sums(paths, "another")
+
+
+def test_contig_sums__are_of_components_if_outcomes_have_loadings(alleles, outcomes, stored):
+    """Those that are summed, clipped at the bound before their norm."""
+    loadings = np.array([[0.8, 0.1], [0.3, 0.9], [0.7, -0.2]])
+    mapped = components_of(outcomes.values[D], loadings, bound=0.5)
+    people, options = people_of(alleles), {"outcome_bound": 0.5}
+    options["measured"] = measured_people(people, stored)
+    sums = contig_sums(people, replace(outcomes, loadings=loadings), stored, "1", **options)
+    expected = contig_sums(people, replace(outcomes, values={D: mapped}), stored, "1", **options)
+    np.testing.assert_array_equal(sums.variants, expected.variants)
+    without_bound = contig_sums(people, outcomes, stored, "1", **options | {"outcome_bound": 3.0})
+    assert (expected.variants != without_bound.variants).any()
+
+
+def test_contig_sums__name_the_effects_of_covariates_that_outcomes_are_less(alleles, outcomes, stored):
+    people, effects = people_of(alleles), np.ones((3, 2))
+    adjusted = replace(outcomes, covariate_effects=effects)
+    options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
+    made_with = contig_sums(people, adjusted, stored, "1", **options).made_with
+    assert made_with == contig_moments(adjusted, stored, "1").moments().made_with
+    assert made_with == sums_digest(stored, effects) != sums_digest(stored, None)
+
+
+def test_contig_sums__of_outcomes_of_other_people_are_refused(alleles, outcomes, stored):
+    people, fewer = people_of(alleles), people_of(alleles[:, :-2])
+    for refuse in (
+        lambda: contig_sums(fewer, outcomes, stored, "1", measured={}, outcome_bound=3.0),
+        lambda: people_moments(fewer, outcomes, stored),
+    ):
+        with refused("people-differ"):
+            refuse()
+    assert len(people_moments(people, outcomes, stored)) == len(CONTIGS)
+
+
+def test_measured_people__are_shrunk_by_their_rows_of_all_chromosomes(alleles, stored):
+    measured = measured_people(people_of(alleles), stored)
+    if not stored.label["is_clipped_jointly"]:
+        assert measured.keys() == {"axes"}
+        return
+    steps = 4096 * (alleles[:, ::2] + alleles[:, 1::2]).astype(int)
+    chromosomes = stored.genome.chromosomes
+    centred = np.split(steps - np.concatenate([one.centre for one in chromosomes])[:, np.newaxis], 2)
+    rows = [mapped_rows(one, x.T, measured["axes"].T) for one, x in zip(chromosomes, centred, strict=True)]
+    norm = np.linalg.norm([one.row_norm for one in chromosomes])
+    lengths = np.linalg.norm(np.hstack(rows), axis=1)
+    assert lengths.min() < norm < lengths.max()
+    np.testing.assert_allclose(measured["factors"], np.minimum(1, norm / lengths), rtol=1e-6)
+
+
+@pytest.fixture
+def steps(alleles, outcomes, tmp_path, monkeypatch):
+    """Paths of a file of two maps, of people along them, and of outcomes, and the variant set."""
+    people, items = people_of(alleles), []
+    for epsilon, is_joint in ((2.0, False), (4.0, True)):
+        genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS, n_axes=1, is_clipped_jointly=is_joint)
+        items += items_of_map(genome, map_terms(request_of(epsilon=epsilon)), planned_rows=60, n_summed=2)
+    save_labelled(tmp_path / "map.npz", items)
+    outcomes.save(tmp_path / "outcomes.zarr")
+    for module in (measure_step, sum_step):
+        monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: people))
+    measure_people(tmp_path / "variants", ld=tmp_path / "map.npz", output=tmp_path / "people.npz")
+    return tmp_path, people
+
+
+@pytest.mark.parametrize("ld_share", [None, 0.1])
+@pytest.mark.parametrize("group", [{}, {"shard": 1, "shards": 2}, {"shard": 2, "shards": 2}])
+def test_sum_genome__are_sums_of_a_group_of_chromosomes_along_each_map(steps, outcomes, ld_share, group):
+    """Beside the moments of each chromosome, if these have a share of the budget."""
+    folder, people = steps
+    config = resolve(
+        {"outcomes": {"bound": 0.5}, "methods": ["blup-genome"], "privacy": {"ld_share": ld_share}}
+    )
+    paths = [folder / name for name in ("variants", "outcomes.zarr", "people.npz")]
+    files = {"ld": folder / "map.npz", "output": folder / "sums.npz"}
+    sum_genome(settings_for("sum-genome", config), *paths, **files, **group)
+    expected, moments = [], None
+    for stored in stored_maps(folder / "map.npz"):
+        options = {"measured": measured_people(people, stored), "outcome_bound": 0.5}
+        for contig in [CONTIGS[group["shard"] - 1]] if group else CONTIGS:
+            if ld_share is not None:
+                moments = contig_moments(outcomes, stored, contig)
+            sums = contig_sums(people, outcomes, stored, contig, **options, moments=moments)
+            expected += [sums_item(sums)] + ([moments_item(moments.moments())] if moments else [])
+    np.testing.assert_equal(
+        [(label, dict(arrays)) for label, arrays in load_labelled(files["output"])], expected
+    )
+
+
+def test_sum_genome__a_group_that_does_not_exist_is_refused(tmp_path):
+    absent, settings = tmp_path / "absent", settings_for("sum-genome")
+    with refused("shard-out-of-range", "`--shards`", "got 3", error=UsageError):
+        sum_genome(settings, absent, absent, absent, ld=absent, shard=3, shards=2, output=absent)
 
 
 def test_sum_genome__people_along_another_map_are_refused(stored, tmp_path):
@@ -240,6 +352,7 @@ def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, out
         paths.append(tmp_path / f"{contig}.npz")
         save_labelled(paths[-1], [sums_item(sums), moments_item(moments.moments())])
         everybody.append(moments.moments())
+        assert moments_item(everybody[-1])[1].keys() == {"entries"}
         columns, trained = slice(*((0, 5) if contig == "1" else (5, 10))), outcomes.is_training
         alone = chromosome_moments(
             people_slabs.people_slabs(

@@ -107,6 +107,16 @@ def test_people_scores__are_of_all_chromosomes_and_any_slabs(monkeypatch, allele
     np.testing.assert_array_equal(other, scores)
 
 
+def test_people_scores__of_weights_too_large_over_all_chromosomes_are_refused(alleles, tmp_path):
+    """Those of each chromosome would be exact."""
+    weights = np.zeros((1, D), dtype=np.int64)
+    weights[0, [0, D // 2]] = 6 * 10**10
+    items = items_of_map(scored_map(weights), map_terms(request_of()), planned_rows=60, n_summed=2)
+    save_labelled(tmp_path / "map.npz", items)
+    with refused("score-weights-too-large", error=UsageError):
+        measured_people(people_of(alleles), stored_maps(tmp_path / "map.npz")[0])
+
+
 @pytest.fixture
 def outcomes():
     values = np.random.default_rng(4).standard_normal((2, N))

@@ -20,7 +20,7 @@ import pysam
 with atheris.instrument_imports(
     include=["dpgrs.io"],
     exclude=[
-        *("dpgrs.io.vcf._kernels", "dpgrs.io._dosage_kernels", "dpgrs.io._packing_kernels"),
+        *("dpgrs.io.vcf._kernels", "dpgrs.io._dosage_kernels"),
         "dpgrs.genotypes.bits",
     ],
 ):

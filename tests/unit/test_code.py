@@ -1,6 +1,7 @@
 import ast
 import inspect
 import re
+import sys
 from functools import cache
 from importlib.metadata import EntryPoint
 
@@ -43,8 +44,10 @@ def write_package(folder, *, changed=None):
 
 def forget():
     """Let nothing be kept of which packages there are, and of what their files import."""
-    for function in (code._named_in, code._plugins, code._of_other_packages, code._other_files):
+    for function in (code._named_in, code._plugins, code._modules_of_rows, code._other_files):
         function.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def test_code_digest__changes_with_what_is_reached_alone(tmp_path, name):
 
 PLUGIN = {
     "other/__init__.py": "",
-    "other/rows.py": 'FIT = Row(fit="other.fits:fit", read="dpgrs.io.late.read")\n',
+    "other/rows.py": "class FIT:\n    code = 'other' + '.fits:Fit'\n",
     "other/fits.py": "from dpgrs.io.far import far\nfrom other.parts import sums\nimport numpy\n",
     "other/parts/sums.py": 'PAGES = "parts"\n',
     "other/parts/sums.html": "",

@@ -5,8 +5,10 @@ import csv
 import re
 import sys
 import tomllib
+from importlib import import_module
 from importlib.metadata import packages_distributions
 
+import numpy as np
 import pytest
 import yaml
 
@@ -54,6 +56,17 @@ ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning"}
 ALLOWED["cli"] = {*ALLOWED}
 ALLOWED["api"] = {"io", "privacy", "methods", "config", "study", "planning"}
 MOST_AT_ROOT = 8
+# What compiled functions take of other modules. Numba keeps their machine code until their own file changes:
+# after an update, another value under the same name would not reach it.
+KERNEL_CONSTANTS = {
+    "WORD_BITS": 64,
+    "PEOPLE_OF_WORD": 32,
+    "STEPS_PER_ALLELE": 4096,
+    "DTYPE": np.uint16,
+    "DIGIT_BITS": 31,
+    "HALF_REF": -1,
+    "HALF_ALT": -2,
+}
 # What the check of a bundle runs beside its own room and statements, and the lines of all.
 OUTSIDE_OF_VERIFY = {"errors.py", "fit_keys.py", "plugins.py", "types.py"}
 MOST_TO_TRUST = 5660
@@ -224,6 +237,40 @@ def test_packages__that_run_need_are_dependencies():
     # Jinja needs it, and has always had it.
     needed = {distributions[name][0].lower() for name in imported - own} - {"markupsafe"}
     assert needed <= declared
+
+
+def names_in(*nodes):
+    return {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
+
+
+def taken_by_kernels(file):
+    """Map what compiled functions of a file, and constants in them, take of other modules to these."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    imported = {
+        name.asname or name.name: node.module
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("dpgrs")
+        for name in node.names
+    }
+    compiled = [
+        node
+        for node in body
+        if isinstance(node, ast.FunctionDef)
+        and any("compiled" in ast.unparse(by) or "njit" in ast.unparse(by) for by in node.decorator_list)
+    ]
+    names = names_in(*(statement for function in compiled for statement in function.body))
+    constants = [node for node in body if isinstance(node, ast.Assign)]
+    n_names = 0
+    while n_names < len(names):
+        n_names = len(names)
+        names |= names_in(*(node.value for node in constants if names & names_in(*node.targets)))
+    return {name: imported[name] for name in names & imported.keys()}
+
+
+def test_kernels__take_of_other_modules_only_constants_that_stay():
+    modules = {name: module for file in ALL_MODULES for name, module in taken_by_kernels(file).items()}
+    values = {name: getattr(import_module(module), name) for name, module in modules.items()}
+    assert values == KERNEL_CONSTANTS
 
 
 def test_random_draws__come_through_few_doors():

@@ -1,7 +1,6 @@
 """Every line by compiled code, as plain Python, by numpy, cyvcf2, in threads: the same rows and errors."""
 
 import importlib.util
-import sys
 from unittest import mock
 
 import numba
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io import _packing_kernels
 from dpgrs.io.vcf import _kernels as kernels
 from dpgrs.io.vcf import scan as vcf_scan
 from dpgrs.io.vcf.scan import LineScanner
@@ -28,17 +26,13 @@ def plain_kernels():
     """Return the module of kernels as plain Python."""
     specification = importlib.util.find_spec(kernels.__name__)
     module = importlib.util.module_from_spec(specification)
-    with (
-        mock.patch.object(numba, "njit", return_value=lambda function: function),
-        mock.patch.dict(sys.modules),
-    ):
-        sys.modules.pop("dpgrs.io._packing_kernels", None)
+    with mock.patch.object(numba, "njit", return_value=lambda function: function):
         specification.loader.exec_module(module)
     return module
 
 
 PLAIN = plain_kernels()
-BY_NUMPY, PACKING_BY_NUMPY = plain(kernels), plain(_packing_kernels)
+BY_NUMPY = plain(kernels)
 
 
 def outcome(
@@ -80,7 +74,7 @@ def assert_all_same(path, **options):
         assert outcome(path, **options) == expected
         assert outcome(path, n_bytes=50, **options) == expected
     with (
-        mock.patch.multiple(vcf_scan, kernels=BY_NUMPY, pack_allele=PACKING_BY_NUMPY.pack_allele, numba=None),
+        mock.patch.multiple(vcf_scan, kernels=BY_NUMPY, numba=None),
         mock.patch.object(kernels, "line_end", BY_NUMPY.line_end),
     ):
         assert outcome(path, **options) == expected

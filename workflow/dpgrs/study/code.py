@@ -21,7 +21,7 @@ IMPORT = re.compile(
 # Imported for annotations only: it never runs.
 FOR_ANNOTATIONS = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+", flags=re.MULTILINE)
 TEXT = re.compile(r'"([\w./]+)"')
-# A row names a class so.
+# A row of this package names a class so.
 PLACE = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
 # The functions that load the class of a row, and the modules of the package with the rows.
 DOORS = {
@@ -73,7 +73,8 @@ def _named_in(file: Path, package: Path) -> frozenset[Path]:
             module_paths = [module_path, *(module_path / name for name in re.findall(r"\w+", names))]
             named |= {path for candidate in module_paths for path in _files_of(candidate)}
             for door in DOORS.keys() & {*re.findall(r"\w+", names)}:
-                named |= _named_by_rows([package / DOORS[door]], packages) | _of_other_packages()
+                rows = (package / DOORS[door]).read_text(encoding="utf-8")
+                named |= _files_of_modules({*PLACE.findall(rows), *_modules_of_rows()}, packages)
     texts = {literal for literal in TEXT.findall(text) if "/" in literal or literal.isidentifier()}
     [home] = [root for root in packages.values() if file.is_relative_to(root)] or [file]
     named |= {path for path, tails in _other_files(home).items() if tails & texts}
@@ -101,45 +102,26 @@ def _plugins() -> dict[str, Path]:
 
     Those that their rows name are among them: a module of rows may stand beside the module of its code.
     """
-    tops = {
-        point.module.partition(".")[0]
-        for kind in ("methods", "selectors", "commands")
-        for point in points(kind)
-    }
-    packages = _paths_of(tops)
-    texts = (file.read_text(encoding="utf-8") for file in _row_files(packages))
-    named = {module.partition(".")[0] for text in texts for module in PLACE.findall(text)}
-    return packages | _paths_of(named - {*packages, "dpgrs"})
-
-
-def _paths_of(names: Iterable[str]) -> dict[str, Path]:
-    """Return the paths of packages and modules that are installed, as from `_module_path`."""
-    origins = {name: Path(spec.origin) for name in sorted(names) if (spec := find_spec(name))}
+    modules = {point.module for point in points("commands")} | _modules_of_rows()
+    tops = {module.partition(".")[0] for module in modules} - {"dpgrs"}
+    origins = {name: Path(spec.origin) for name in sorted(tops) if (spec := find_spec(name))}
     return {
         name: origin.parent if origin.stem == "__init__" else origin.with_suffix("")
         for name, origin in origins.items()
     }
 
 
-def _row_files(packages: Mapping[str, Path]) -> set[Path]:
-    """Return the modules of other packages that hold rows."""
-    modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
-    files = {file for module in modules for file in _files_of(_module_path(module, packages))}
-    return {file for file in files if file.is_file()}
-
-
 @cache
-def _of_other_packages() -> set[Path]:
-    """Return the modules of other packages that hold rows, and the modules that the rows name."""
-    packages = _plugins()
-    listing = _row_files(packages)
-    return listing | _named_by_rows(listing, packages)
+def _modules_of_rows() -> set[str]:
+    """Return the modules of other packages that hold rows, and those with the code of the rows."""
+    rows = [point for kind in ("methods", "selectors") for point in points(kind)]
+    # Loaded, since a row may name its class in any way; the references of a study have none.
+    classes = {code for point in rows if (code := point.load().code)}
+    return {point.module for point in rows} | {code.partition(":")[0] for code in classes}
 
 
-def _named_by_rows(files: Iterable[Path], packages: Mapping[str, Path]) -> set[Path]:
-    """Return the modules that the rows in some files name."""
-    modules = {module for file in files for module in PLACE.findall(file.read_text(encoding="utf-8"))}
-    module_paths = (_module_path(module, packages) for module in sorted(modules))
+def _files_of_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> set[Path]:
+    module_paths = (_module_path(module, packages) for module in modules)
     return {file for module_path in module_paths if module_path for file in _files_of(module_path)}
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from dpgrs.genotypes.bits import WORD_BITS, word_count
 from dpgrs.genotypes.compiled import numba
-from dpgrs.io._packing_kernels import pack_allele
 from dpgrs.io.vcf import _kernels as kernels
 from dpgrs.io.vcf.records import (
     N_FIXED_COLUMNS,
@@ -265,7 +264,7 @@ class Rows:
 
     def add(self, site: Site, alleles: np.ndarray, number: int) -> None:
         """Add a row of ALT `number` from (n_haplotypes,) allele numbers."""
-        pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
+        kernels.pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
         self.add_site(site)
 
     def add_site(self, site: Site) -> None:

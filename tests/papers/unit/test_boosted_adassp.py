@@ -166,11 +166,6 @@ def test_private_boosted_adassp__weights_are_shortened_after_every_round(largest
     np.testing.assert_allclose(second / np.linalg.norm(second), first / np.linalg.norm(first), atol=1e-4)
 
 
-def test_private_boosted_adassp__short_weights_are_only_cut_to_the_grid():
-    W = np.array([1.75, -2.25, 2.0**35])
-    assert boosted_adassp._on_weight_grid(W).tolist() == [1.0, -2.0, 2.0**35]
-
-
 def test_private_boosted_adassp__missing_outcomes_add_nothing():
     outcomes, rows = Y.copy(), X.copy()
     outcomes[::2] = np.nan

@@ -159,19 +159,13 @@ def test_k_bas__is_fitted_and_predicts_on_clipped_rows_of_the_chosen_columns():
     np.testing.assert_array_equal(fitted.predict(X), rows @ fitted.weights[[*fitted.chosen, 6]])
 
 
-def test_fit_method__no_model_is_an_outcome_and_spends_its_budget():
+@pytest.mark.parametrize(("n_rows", "status"), [(len(X), Status.CHECK_FAILED), (40, Status.TOO_FEW_MODELS)])
+def test_fit_method__no_model_is_an_outcome_and_spends_its_budget(n_rows, status):
     request = replace(REQUEST, rows_per_coefficient=15.0)
-    fitted = fit("k-tukey", request)
-    assert fitted.status == Status.CHECK_FAILED
-    assert fitted.weights is None
-    assert fitted.predict(X) is None
+    terms = {"method": TABULAR["k-tukey"], "request": request, "noise": BenchmarkNoise(1)}
+    fitted = fit_method(X[:n_rows], Y[:n_rows], **terms)
+    assert (fitted.status, fitted.weights, fitted.predict(X)) == (status, None, None)
     assert cost(fitted.events)[0] == pytest.approx(request.epsilon)
-
-
-def test_fit_method__too_few_models_spend_the_budget_all_the_same():
-    fitted = fit_method(X[:40], Y[:40], method=TABULAR["k-tukey"], request=REQUEST, noise=BenchmarkNoise(1))
-    assert fitted.status == Status.TOO_FEW_MODELS
-    assert cost(fitted.events)[0] == pytest.approx(REQUEST.epsilon)
 
 
 def test_k_tukey__draws_among_models_of_all_rows():

@@ -196,30 +196,17 @@ def test_private_sis__charges_the_claim_of_the_scores_and_finds_the_best():
     assert event.cost.pure_epsilon == 2
 
 
-def test_private_sis__a_person_of_two_haplotype_rows_has_twice_the_sensitivity():
-    values = np.arange(10)
-    scores = SisScores(values, 2.0**-17, 0.5, 3.0, "haplotypes")
-    one, two = (
-        private_sis(scores, request=SisRequest(epsilon=1.0, n_choices=2, unit=unit), noise=Rehearsal())[1]
-        for unit in ("haplotype", "person")
-    )
-    assert two.sensitivity.value == 2 * one.sensitivity.value == 3.0
-
-
-def test_private_sis__raise_on_add_remove_under_label_protection():
-    scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")
-    request = SisRequest(epsilon=1.0, n_choices=2, protection="label")
-    with refused("neighbours-not-replace-one", error=UsageError):
-        private_sis(scores, request=request, noise=Rehearsal())
-
-
 @pytest.mark.parametrize("gamma", [0.0, 0.25])
-def test_private_sis__is_drawn_and_named_as_asked(gamma):
+def test_private_sis__is_drawn_named_and_claimed_as_requested(gamma):
+    """A person of two haplotype rows moves a score by twice what one row does."""
     scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")
-    request = SisRequest(epsilon=1.0, n_choices=2, gamma=gamma)
-    _, event = private_sis(scores, request=request, noise=Rehearsal(), name="products")
-    assert (event.gamma, event.statistic, event.family) == (gamma, "products", request.family)
-    assert request.epsilon_of_choices == event.epsilon
+    for unit, sensitivity in (("haplotype", 1.5), ("person", 3.0)):
+        request = SisRequest(epsilon=1.0, n_choices=2, gamma=gamma, unit=unit)
+        _, event = private_sis(scores, request=request, noise=Rehearsal(), name="products")
+        assert (event.gamma, event.statistic, event.family) == (gamma, "products", request.family)
+        assert (request.epsilon_of_choices, event.sensitivity.value) == (event.epsilon, sensitivity)
+    with refused("neighbours-not-replace-one", error=UsageError):
+        private_sis(scores, request=replace(request, protection="label"), noise=Rehearsal())
 
 
 # The paper centres and scales by the data's own mean and maximum and says that the sensitivity is 1.

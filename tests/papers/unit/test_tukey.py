@@ -89,17 +89,17 @@ def test_private_deep_point__original_check_where_the_tight_one_alone_passes():
         largest_safe_step(regions, rate=rate, limit=limit, check=check) for check in DepthCheck
     )
     assert original < tight - 2
-    asked = []
+    safe_steps = []
 
-    class Told(BenchmarkNoise):
+    class NotingSafeSteps(BenchmarkNoise):
         def laplace(self, exact, **terms):
-            asked.append(int(exact))
+            safe_steps.append(int(exact))
             return super().laplace(exact, **terms)
 
     for check in DepthCheck:
         request = replace(REQUEST, check=check)
-        private_deep_point(models, epsilon=2.0, request=request, noise=Told(1))
-    assert asked == [tight, original]
+        private_deep_point(models, epsilon=2.0, request=request, noise=NotingSafeSteps(1))
+    assert safe_steps == [tight, original]
 
 
 @pytest.mark.parametrize("offset", [-1, 1])
@@ -113,12 +113,6 @@ def test_largest_safe_step__decides_what_differs_by_little(offset):
         limit = Fraction(int(edge * 10**150), 10**150)
     step = largest_safe_step(DepthRegions(np.zeros((n_models, 2))), rate=rate, limit=limit)
     assert step == (3 if offset == 1 else 2)
-
-
-@pytest.mark.parametrize("n_models", range(1, 8))
-def test_largest_safe_step__none_for_few_models(n_models):
-    regions = DepthRegions(np.zeros((n_models, 1)))
-    assert largest_safe_step(regions, rate=Fraction(9), limit=Fraction(1, 2)) == -1
 
 
 def test_draws__of_safe_models_are_indistinguishable_from_any_neighbour():
@@ -253,13 +247,6 @@ def test_private_tukey__events_are_the_budget_whether_it_passes_or_not(neighbour
     assert (fit.weights is not None) == is_released
 
 
-def test_private_tukey__finds_the_weights():
-    request = replace(REQUEST, rows_per_coefficient=3.0)
-    fit = private_tukey(X, Y, request=request, noise=BenchmarkNoise(2))
-    assert (fit.status, type(fit.n_models)) == (Status.RELEASED, int)
-    np.testing.assert_allclose(fit.weights, WEIGHTS, atol=0.1)
-
-
 def test_private_tukey__same_key_same_point():
     points = [
         private_tukey(X, Y, request=REQUEST, noise=BenchmarkNoise(*key)).weights for key in [(1,), (1,), (2,)]
@@ -273,6 +260,7 @@ def test_private_tukey__is_a_point_of_the_grid():
     fit = private_tukey(X, Y, request=request, noise=BenchmarkNoise(1))
     assert np.all(fit.weights * 64 == np.rint(fit.weights * 64))
     np.testing.assert_allclose(fit.weights, WEIGHTS, atol=0.1)
+    assert type(fit.n_models) is int
     # Half of a step is more than any coefficient.
     none = private_tukey(X, Y, request=replace(request, step=8.0), noise=BenchmarkNoise(1))
     assert (none.status, none.weights.tolist()) == (Status.RELEASED, [0.0, 0.0, 0.0])
@@ -285,14 +273,13 @@ def test_private_tukey__equal_models_are_drawn_however_large(scale):
     np.testing.assert_allclose(fit.weights, scale * WEIGHTS, rtol=1e-8)
 
 
-def test_largest_safe_step__of_equal_models_is_known():
+@pytest.mark.parametrize(("rate", "limit"), [safety_terms(3.0, 1e-5), (Fraction(9), Fraction(1, 2))])
+def test_largest_safe_step__of_equal_models_is_known_and_none_of_few(rate, limit):
     """All depths have one point: e^(a (t + k + 1)) <= limit e^(-2a) e^(a h)."""
-    rate, limit = safety_terms(3.0, 1e-5)
-    for n_models in range(8, 160):
+    for n_models in range(1, 160):
         t, deepest = n_models // 4, n_models // 2
-        expected = math.floor(deepest - t - 3 - math.log(8e5) / 1.5)
-        regions = DepthRegions(np.full((n_models, 2), 7.0))
-        step = largest_safe_step(regions, rate=rate, limit=limit)
+        expected = math.floor(deepest - t - 3 + math.log(limit) / rate)
+        step = largest_safe_step(DepthRegions(np.full((n_models, 2), 7.0)), rate=rate, limit=limit)
         assert step == max(min(expected, t - 2), -1)
 
 
@@ -389,11 +376,12 @@ def test_request__takes_the_ends_of_a_domain(terms):
     assert vars(replace(REQUEST, **terms)).items() >= terms.items()
 
 
-@pytest.mark.parametrize("n_outcomes", [2999, 3001])
-def test_private_tukey__raise_on_shapes(n_outcomes):
+@pytest.mark.parametrize(
+    ("rows", "outcomes", "rows_per_unit"),
+    [(X, Y[1:], 1), (X, np.zeros(3001), 1), (X[1:], Y[1:], 2), (X[:, 0], Y, 1)],
+    ids=["fewer outcomes", "more outcomes", "half a unit", "no columns"],
+)
+def test_private_tukey__raise_on_shapes(rows, outcomes, rows_per_unit):
     with refused("rows-not-of-whole-units", error=UsageError):
-        private_tukey(X, np.zeros(n_outcomes), request=REQUEST, noise=BenchmarkNoise(1))
-    with refused("rows-not-of-whole-units", error=UsageError):
-        private_tukey(X[1:], Y[1:], request=replace(REQUEST, rows_per_unit=2), noise=BenchmarkNoise(1))
-    with refused("rows-not-of-whole-units", error=UsageError):
-        private_tukey(X[:, 0], Y, request=REQUEST, noise=BenchmarkNoise(1))
+        request = replace(REQUEST, rows_per_unit=rows_per_unit)
+        private_tukey(rows, outcomes, request=request, noise=BenchmarkNoise(1))

@@ -70,14 +70,6 @@ def test_published_scale__gives_the_safe_step_away():
     assert math.log(passes[1] / passes[0]) > half
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-def test_private_deep_point__scale_of_the_check(epsilon):
-    fit = private_deep_point(MODELS, epsilon=epsilon, request=REQUEST, noise=BenchmarkNoise(1))
-    checked, _ = fit.events
-    assert checked.epsilon == epsilon / 2
-    assert checked.scale == pytest.approx(2 / epsilon)
-
-
 # The bisection returns k + 1 after testing k alone, and at k = t - 1 its index wraps around.
 
 

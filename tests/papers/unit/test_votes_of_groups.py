@@ -71,13 +71,15 @@ def test_count_votes__without_units_are_of_groups_without_rows(fits):
     assert [own.size for own, _ in fits] == [0] * 4
 
 
-def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
+def test_group_votes__are_for_the_largest_absolute_coefficients_or_all_that_are_not_0(monkeypatch):
     """Whatever the order in which a group has the features; of equal ones the first in it."""
     size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
     monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y, **terms: size[X[0].astype(int)])
     X, groups = np.tile(np.arange(D), (N_UNITS, 1)), np.arange(N_UNITS) % 5
     votes = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=3)
     assert votes.tolist() == [0, 5, 0, 5, 5, 0, 0]
+    kept = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=1, ballot="support")
+    assert kept.tolist() == [0, 5, 0, 5, 5, 0, 5]
     *all_but_two, last, one_more = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=5).tolist()
     assert (all_but_two[1], all_but_two[3], all_but_two[4], one_more) == (5, 5, 5, 5)
     # One of three that are 0, by each group.
@@ -213,11 +215,3 @@ def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
     with refused("share-not-positive", error=UsageError):
         TwoStage().choose(voting_cohort("people"), 0, outcome_bound=3.0, **options)
     assert fits == []
-
-
-def test_group_votes__by_support_are_for_all_that_the_lasso_keeps(monkeypatch):
-    size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
-    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y, **terms: size[X[0].astype(int)])
-    X, groups = np.tile(np.arange(D), (N_UNITS, 1)), np.arange(N_UNITS) % 5
-    votes = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=1, ballot="support")
-    assert votes.tolist() == [0, 5, 0, 5, 5, 0, 5]

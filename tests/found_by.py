@@ -54,3 +54,10 @@ def all_found(settings):
     with pytest.raises(UsageError) as caught:
         check(settings)
     return str(caught.value).splitlines()
+
+
+def only(lines):
+    """Return the one line of a list, which is one line of text."""
+    assert len(lines) == 1, lines
+    assert "\n" not in lines[0]
+    return lines[0]

@@ -3,7 +3,7 @@ import pytest
 from dpgrs.preflight import controlled
 from dpgrs.preflight.checks import problems
 from dpgrs.study.settings import resolve
-from found_by import found_by
+from found_by import found_by, only
 from release_studies import APPROVAL
 
 VCF = "phs000999.v2.p1.c1.GRU/chr{chrom}.vcf.gz"
@@ -26,12 +26,6 @@ def config(**changes):
 
 def found(config):
     return found_by(controlled, config)
-
-
-def only(lines):
-    assert len(lines) == 1, lines
-    assert "\n" not in lines[0]
-    return lines[0]
 
 
 def test_controlled_problems__none():

@@ -6,7 +6,7 @@ import pytest
 
 from dpgrs.preflight import covariates, release
 from dpgrs.study.settings import resolve
-from found_by import found_by, merged
+from found_by import found_by, merged, only
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 REFERENCE = tuple(f"R{number}" for number in range(10, 22))
@@ -42,12 +42,6 @@ def found(
     )
     known = {"people": people, "shows_ids": shows_ids, "reference_people": reference}
     return found_by(covariates, config, tell=tell, **known)
-
-
-def only(lines):
-    assert len(lines) == 1, lines
-    assert "\n" not in lines[0]
-    return lines[0]
 
 
 def write_reference(**columns):
@@ -181,10 +175,7 @@ ONE_VALUE = {
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        (
-            {"first": False, "share": 0.1},
-            "`covariates.share` must come with a regression on covariates, got 0.1. Say `first:",
-        ),
+        ({"first": False, "share": 0.1}, "`covariates.share` must come with a regression on covariates"),
         (
             {"first": True, "more": {"privacy": {"protection": ["feature"], "neighbours": "replace-one"}}},
             "`covariates.first` must be false with feature protection, where outcomes are public, got true.",
@@ -246,16 +237,8 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     [
         (None, "`evaluation.covariates`: `r.tsv` must be a table, but is not there. Correct the path."),
         ("sample\tage\tsex\nR1\tx\t1\n", "`evaluation.covariates`: `r.tsv`, line 2, column `age`: must be a"),
-        (
-            "sample\tage\nR1\t1\n",
-            "`evaluation.covariates`: `r.tsv` must have a column for each name, got none for `sex`. Correct "
-            "the names, or add columns.",
-        ),
-        (
-            "sample\tage\tsex\nHG00096\t1\t1\n",
-            "`evaluation.covariates`: `r.tsv` must share sample ids with `public.reference`, got AA99999 "
-            "where those have A99 (patterns: A is a letter, 9 a digit). Rename one side.",
-        ),
+        ("sample\tage\nR1\t1\n", "`evaluation.covariates`: `r.tsv` must have a column for each name"),
+        ("sample\tage\tsex\nHG00096\t1\t1\n", "`evaluation.covariates`: `r.tsv` must share sample ids"),
     ],
 )
 def test_problems__of_the_table_of_the_reference(text, complaint):

@@ -5,6 +5,7 @@ import pytest
 from dpgrs.preflight.checks import problems
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.settings import resolve
+from found_by import only
 
 HOST = "https://example.org"
 COHORT = {
@@ -32,12 +33,6 @@ def _folder(tmp_path, monkeypatch):
 
 def settings(mode="benchmark", fetch=None, **changes):
     return resolve({"mode": mode, "cohort": COHORT | changes | {"fetch": COHORT["fetch"] | (fetch or {})}})
-
-
-def only_problem(**changes):
-    (line,) = problems(settings(**changes))
-    assert "\n" not in line
-    return line
 
 
 def test_files_to_fetch__what_is_absent():
@@ -75,7 +70,7 @@ def test_problems__none_for_files_that_can_be_fetched():
 def test_problems__files_that_are_there_are_still_read():
     Path("downloads/chr1.vcf").write_text(VCF)
     Path("downloads/chr2.vcf").write_text(VCF)
-    line = only_problem()
+    line = only(problems(settings()))
     assert line.startswith("`cohort.chromosomes` must be contigs of downloads/chr2.vcf")
 
 
@@ -170,7 +165,7 @@ def test_problems__addresses(fetch, message):
         Path("downloads", name).write_text(VCF.replace("ID=1", "ID=1>\n##contig=<ID=2"))
     Path("downloads/panel.tsv").write_text("sample\tpop\nA\tGBR\n")
     assert problems(settings()) == []
-    assert message in only_problem(fetch=fetch)
+    assert message in only(problems(settings(fetch=fetch)))
 
 
 def test_problems__a_simulated_cohort():

@@ -86,29 +86,16 @@ def test_release__refuses_names_of_public_files_that_its_own_check_would_take_fo
             {"regression": {"heritability": 5e-324}},
             "`regression.heritability` must be null or a finite number of at least 1e-06 and below 1",
         ),
-        (
-            {"privacy": {"delta": 0.001}},
-            "`privacy.delta` must be at most 0.0001, got 0.001: more promises nothing. Lower it.",
-        ),
-        (
-            {"privacy": {"epsilon": 30}},
-            "`privacy.epsilon` must cost a person at most epsilon 20 in the whole release, got 30 at delta "
-            "1e-06. Lower it, or give the reason for more in `privacy.beyond_20`, which the bundle prints.",
-        ),
+        ({"privacy": {"delta": 0.001}}, "`privacy.delta` must be at most 0.0001, got 0.001"),
+        ({"privacy": {"epsilon": 30}}, "`privacy.epsilon` must cost a person at most epsilon 20"),
         (
             {"privacy": {"beyond_20": "open data"}},
             "`privacy.beyond_20` must be null for a release that costs a person at most epsilon 20, got a "
             "reason with epsilon 1 at delta 1e-06. Leave it out.",
         ),
         ({"replicates": 2}, "`replicates` must be 1 in a release, got 2."),
-        (
-            {"release": {"title": "height (cm)/leg/arm"}},
-            "`release.title` must hold no path of a machine, got `/leg/arm`. Put blanks around the `/`",
-        ),
-        (
-            {"outcomes": {"traits": "none.tsv"}},
-            "`outcomes.traits`: `none.tsv` must be a table, but is not there.",
-        ),
+        ({"release": {"title": "height (cm)/leg/arm"}}, "`release.title` must hold no path of a machine"),
+        ({"outcomes": {"traits": "none.tsv"}}, "`outcomes.traits`: `none.tsv` must be a table"),
         (
             {"methods": ["reusecov-gauss"], "variants": {"size": 12000}},
             "`release.statistics` must be false for statistics of more than 1024 MiB, got true with ",
@@ -126,19 +113,10 @@ def test_release__refuses_names_of_public_files_that_its_own_check_would_take_fo
             {"methods": ["reusecov-gauss", "blup"]},
             "`methods` must be one value in a release, got reusecov-gauss, blup. Choose",
         ),
-        (
-            {"variants": {"ambiguous": "keep"}},
-            "`variants.ambiguous` must be drop in a release, got keep: users of scores could not match",
-        ),
-        (
-            {"variants": {"classes": ["snp", "indel"]}},
-            "`variants.classes` must be snp in a release, got snp, indel",
-        ),
+        ({"variants": {"ambiguous": "keep"}}, "`variants.ambiguous` must be drop in a release, got keep"),
+        ({"variants": {"classes": ["snp", "indel"]}}, "`variants.classes` must be snp in a release, got snp"),
         ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
-        (
-            {"methods": ["dp-sgd"]},
-            "`methods` must not be only for benchmarks in a release, got dp-sgd. Use one of ",
-        ),
+        ({"methods": ["dp-sgd"]}, "`methods` must not be only for benchmarks in a release"),
         (
             {"methods": ["adassp"], "variants": {"size": 5000}},
             "`variants.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
@@ -187,10 +165,7 @@ def test_release__refuses_names_of_public_files_that_its_own_check_would_take_fo
         ),
         ({"release": {"curator": None}}, "`release.curator` must be given for a release"),
         ({"public": {"sites": "sites.tsv"}}, "`public.sites` must be left out for a simulated cohort"),
-        (
-            {"privacy": {"budget": 0.5}},
-            "`privacy.budget` must be at least 1, what this study spends, got 0.5.",
-        ),
+        ({"privacy": {"budget": 0.5}}, "`privacy.budget` must be at least 1, what this study spends"),
     ],
 )
 def test_release__raise_on(study, changes, message):
@@ -344,14 +319,8 @@ def test_release__charged_metrics_pass(study):
             "`privacy.epsilon` must cost a person at most epsilon 20 in the whole release, got 21.07 at "
             "delta 1e-06. Lower it, lower `evaluation.epsilon`, or give",
         ),
-        (
-            {"evaluation": {"epsilon": 0.5}},
-            "`evaluation.epsilon` is for `metrics: charged`, got 0.5 without.",
-        ),
-        (
-            {"evaluation": {"residual_bound": 4}},
-            "`evaluation.residual_bound` is for `metrics: charged`, got 4 without.",
-        ),
+        ({"evaluation": {"epsilon": 0.5}}, "`evaluation.epsilon` is for `metrics: charged`"),
+        ({"evaluation": {"residual_bound": 4}}, "`evaluation.residual_bound` is for `metrics: charged`"),
         (
             CHARGED | {"privacy": {"budget": 1.1}},
             "`privacy.budget` must be at least 1.14, what this study spends, got 1.1.",

@@ -7,7 +7,7 @@ import pytest
 from dpgrs.io.tables.alike_ids import AlikeIds, plain_id, plain_ids
 from dpgrs.preflight import tables
 from dpgrs.study.settings import resolve
-from found_by import found_by
+from found_by import found_by, only
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 STANDARD = [-1.5, -1, -0.8, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.2, "NA"]
@@ -37,12 +37,6 @@ def found(*, scales=None, people=CROWD, shows_ids=True, tell=None, least_share=0
     outcomes = {"source": "file", "file": "outcomes.tsv", "scales": scales, "least_share": least_share}
     known = {"people": people, "shows_ids": shows_ids}
     return found_by(tables, resolve({"outcomes": outcomes}), tell=tell, **known)
-
-
-def only(lines):
-    assert len(lines) == 1, lines
-    assert "\n" not in lines[0]
-    return lines[0]
 
 
 @pytest.mark.parametrize(

@@ -53,18 +53,14 @@ def test_fit__label(fit, label):
     assert fit.brief == label.replace(" accounting", "")
 
 
-def test_reference__prefers_gblup_and_least_squares_to_a_fixed_penalty():
+def test_reference__has_no_noise_and_prefers_gblup_and_least_squares_to_a_fixed_penalty():
     gblup = Fit("gblup", "none", "", None)
     assert reference([OLS, RIDGE, gblup, private(1.0)]) == gblup
     assert reference([RIDGE, OLS, private(1.0)]) == OLS
     assert reference([RIDGE, private(1.0)]) == RIDGE
-    assert reference([private(1.0)]) is None
-
-
-def test_reference__has_no_noise():
     noisy = Fit("s-blup, some scaling", "none", "", None)
     assert reference([noisy, OLS]) == OLS
-    assert reference([noisy]) is None
+    assert reference([private(1.0)]) is reference([noisy]) is None
 
 
 def test_shown_private__first_accounting_and_the_ends_of_the_epsilons():

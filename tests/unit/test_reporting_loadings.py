@@ -8,12 +8,8 @@ import numpy as np
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.outcome_measures import CARRIED
 from dpgrs.reporting.pages import outcome_writer, write_overview
-from html_pages import Page
+from html_pages import text_of
 from report_data import make_report_data
-
-
-def text_of(path):
-    return " ".join(Page(path).text.split())
 
 
 def test_carried__names_its_own_share_and_the_least():

@@ -15,7 +15,7 @@ from dpgrs.reporting.screening import (
     kept_back_words,
 )
 from dpgrs.reporting.svg import INK, MUTED
-from html_pages import Page
+from html_pages import text_of
 from report_data import make_report_data, make_screened_data
 from svg_drawings import centre, numbers, paths, texts
 
@@ -32,16 +32,12 @@ def views(data):
     return ScreeningViews(data)
 
 
-def words_of(path):
-    return " ".join(Page(path).text.split())
-
-
 def pages_of(data, directory):
     """Write the overview and the first two outcome pages; return their words."""
     write_overview(data, directory)
     outcome_writer(data)(1, 2, directory / "outcomes/01")
     names = ("index.html", "outcomes/01/outcome_0001.html", "outcomes/01/outcome_0002.html")
-    return [words_of(directory / name) for name in names]
+    return [text_of(directory / name) for name in names]
 
 
 def test_views__a_row_per_variant_of_any_choice_by_score(data, views):

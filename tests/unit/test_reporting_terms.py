@@ -79,12 +79,10 @@ def test_terms__a_boundless_epsilon_overflows_to_infinity():
 
     assert (found.right_guesses, found.person_right_guesses) == (100, 100)
     assert found.person_delta == 1.0
-    assert format_scientific(math.inf) == "∞"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+SHOWN = {
+    format_r2: [
         (0.12345, "0.123"),
         (-0.12345, "−0.123"),
         (-0.0001, "0.000"),
@@ -94,14 +92,7 @@ def test_terms__a_boundless_epsilon_overflows_to_infinity():
         (math.nan, "–"),
         (math.inf, "–"),
     ],
-)
-def test_format_r2(value, text):
-    assert format_r2(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    format_scientific: [
         (1e-6, "10⁻⁶"),
         (3.7e-6, "3.7 × 10⁻⁶"),
         (2.718281828, "2.72"),
@@ -109,39 +100,26 @@ def test_format_r2(value, text):
         (4.8517e8, "4.85 × 10⁸"),
         (2e10, "2 × 10¹⁰"),
         (0.0, "0"),
+        (math.inf, "∞"),
     ],
-)
-def test_format_scientific(value, text):
-    assert format_scientific(value) == text
-
-
-def test_format_count():
-    assert format_count(5008) == "5,008"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+    format_count: [(5008, "5,008")],
+    # Never rounded down.
+    format_bound: [
         (math.exp(0.7), "2.02"),
         (math.e, "2.72"),
         (2981.0, "2,990"),
         (math.exp(20), "4.86 × 10⁸"),
         (100, "100"),
+        (math.inf, "∞"),
     ],
-)
-def test_format_bound__never_rounds_down(value, text):
-    assert format_bound(value) == text
+    format_signed: [(-0.5, "−0.5"), (1.2345, "1.23"), (-2.5e-7, "−2.5 × 10⁻⁷"), (0.0, "0")],
+}
 
 
-def test_format_bound__infinite():
-    assert format_bound(math.inf) == "∞"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(-0.5, "−0.5"), (1.2345, "1.23"), (-2.5e-7, "−2.5 × 10⁻⁷"), (0.0, "0")]
-)
-def test_format_signed(value, text):
-    assert format_signed(value) == text
+@pytest.mark.parametrize("shown_as", SHOWN)
+def test_formats__of_numbers(shown_as):
+    values, texts = zip(*SHOWN[shown_as], strict=True)
+    assert tuple(map(shown_as, values)) == texts
 
 
 def test_typeset__escapes_and_sets():

@@ -251,15 +251,6 @@ def test_eigenvalue_steps__factorisations_decide_as_far_as_is_proven(d, beyond):
         assert steps == (3 if beyond > 0 else 2)
 
 
-@pytest.mark.parametrize("lie", [-7.0, 7.0])
-def test_private_smallest_eigenvalue__needs_no_bound_on_lapack(lie, monkeypatch):
-    exact, terms = statistics()[0], adassp_request(request())
-    honest = np.linalg.eigvalsh
-    released = private_smallest_eigenvalue(exact, request=terms, noise=Silence())[0]
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
-    assert private_smallest_eigenvalue(exact, request=terms, noise=Silence())[0] == released
-
-
 CLIPPED = {"coding": "frequency"}
 
 

@@ -29,11 +29,11 @@ def distance_to_chosen(chosen):
     return abs(np.arange(30) - (chosen[-1] if len(chosen) else 10)) * 50, Fraction(1, 3)
 
 
-def in_rounds(score=distance_to_chosen, *, data=MADE_OF, reserved=MADE_OF, key=KEY, **options):
+def in_rounds(score=distance_to_chosen, *, key=KEY):
     rehearsal = Rehearsal()
-    answered(rehearsal.of("part").on(reserved).choose_in_rounds(**ROUNDS | options), score)
+    answered(rehearsal.of("part").on(MADE_OF).choose_in_rounds(**ROUNDS), score)
     noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): ("r1", "i1")})
-    return answered(noise.of("part").on(data).choose_in_rounds(**ROUNDS | options), score)
+    return answered(noise.of("part").on(MADE_OF).choose_in_rounds(**ROUNDS), score)
 
 
 def test_choose_in_rounds__scores_hang_on_earlier_choices():
@@ -126,11 +126,6 @@ def test_choose_in_rounds__that_is_not_run_to_its_end_leaves_a_release_unfinishe
         noise.require_exhausted()
 
 
-def test_choose_in_rounds__raise_on_other_data_than_reserved():
-    with refused("noise-not-reserved"):
-        in_rounds(data=data_digest(EXACT + 1))
-
-
 @pytest.mark.parametrize("source", [BenchmarkNoise(1), Rehearsal()])
 def test_choose_in_rounds__raise_without_data(source):
     with refused("choice-without-data", error=UsageError):
@@ -184,10 +179,13 @@ def test_json_digest__does_not_hang_on_the_order_of_keys():
     assert json_digest({"a": 1, "b": 2}) == json_digest({"b": 2, "a": 1}) != json_digest({"b": 1, "a": 2})
 
 
-def test_on__data_named_before_stay_named():
+@pytest.mark.parametrize("named", [("b", "c"), ("a", "d"), ("c",)])
+def test_on__data_named_before_stay_named(named):
     rehearsal = Rehearsal()
     answered(rehearsal.on("a").on("c").choose_in_rounds(**ROUNDS), distance_to_chosen)
-    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}).on("b").on("c")
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")})
+    for digest in named:
+        noise = noise.on(digest)
     with refused("noise-not-reserved"):
         answered(noise.choose_in_rounds(**ROUNDS), distance_to_chosen)
     with pytest.raises(TypeError):

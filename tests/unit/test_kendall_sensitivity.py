@@ -95,19 +95,13 @@ def claims(kernel, *, rows="people", unit="person"):
     }
 
 
+@pytest.mark.parametrize("kernel", ["bounded", "product"])
 @pytest.mark.parametrize(("kind", "n_largest"), GENOTYPE_CASES)
-def test_kendall_sensitivity__of_genotypes_and_outcomes_is_attained(kind, n_largest):
+def test_kendall_sensitivity__of_genotypes_with_outcomes_or_genotypes_is_attained(kind, n_largest, kernel):
     for n_rows in range(2, n_largest + 1):
-        levels = outcome_levels(n_rows)
-        worst = worst_changes("bounded", kind, GENOTYPES[kind], levels, n_rows=n_rows)
-        assert worst == pytest.approx(claims("bounded"), rel=1e-15)
-
-
-@pytest.mark.parametrize(("kind", "n_largest"), GENOTYPE_CASES)
-def test_kendall_sensitivity__of_two_genotypes_is_attained(kind, n_largest):
-    for n_rows in range(2, n_largest + 1):
-        worst = worst_changes("product", kind, GENOTYPES[kind], GENOTYPES[kind], n_rows=n_rows)
-        assert worst == pytest.approx(claims("product"), rel=1e-15)
+        others = outcome_levels(n_rows) if kernel == "bounded" else GENOTYPES[kind]
+        worst = worst_changes(kernel, kind, GENOTYPES[kind], others, n_rows=n_rows)
+        assert worst == pytest.approx(claims(kernel), rel=1e-15)
 
 
 @pytest.mark.parametrize("n_rows", [2, 3])

@@ -74,18 +74,11 @@ def test_key_stream__words_do_not_depend_on_reads(reads):
 
 def test_peek__uses_nothing_up():
     words = KeyStream(KEY, b"identity")
-    first = words.peek(3).tolist()
+    first = words.peek(3)
+    assert (first.dtype, first.flags.writeable) == (np.uint32, False)
     words.peek(5000)
-    assert words.take(3).tolist() == first
-    assert words.peek(1).tolist() != first[:1]
-
-
-def test_peek__read_only():
-    assert not KeyStream(KEY, b"identity").peek(3).flags.writeable
-
-
-def test_take__words_are_of_32_bits():
-    assert KeyStream(KEY, b"identity").take(3).dtype == np.uint32
+    assert words.take(3).tolist() == first.tolist()
+    assert words.peek(1).tolist() != first[:1].tolist()
 
 
 def test_key_stream__other_key_or_identity_other_words():
@@ -100,11 +93,14 @@ def test_skip__uses_up_words_that_nobody_peeked_at():
     assert skipped.take(5).tolist() == stream_of().take(1005)[1000:].tolist()
 
 
-def test_take__raises_one_word_before_the_counter_overflows(monkeypatch):
-    monkeypatch.setattr(stream, "LARGEST_STREAM_WORDS", 2 * stream.CHUNK_WORDS - 1)
+@pytest.mark.parametrize(
+    ("most_words", "n_words"), [(2 * stream.CHUNK_WORDS - 1, stream.CHUNK_WORDS), (512, 512)]
+)
+def test_take__raises_before_the_counter_overflows(monkeypatch, most_words, n_words):
+    monkeypatch.setattr(stream, "LARGEST_STREAM_WORDS", most_words)
     words = KeyStream(bytes(32), b"identity")
-    words.take(stream.CHUNK_WORDS)
-    with refused("key-stream-exhausted", "511"):
+    words.take(n_words)
+    with refused("key-stream-exhausted", most_words):
         words.take(1)
 
 
@@ -112,23 +108,16 @@ def test_largest_stream__is_that_of_a_block_counter_of_32_bits():
     assert stream.LARGEST_STREAM_WORDS == 2**36
 
 
-def test_take__raises_before_counter_overflows(monkeypatch):
-    monkeypatch.setattr(stream, "LARGEST_STREAM_WORDS", 512)
-    words = KeyStream(KEY, b"identity")
-    words.take(512)
-    with refused("key-stream-exhausted", "512"):
-        words.take(1)
-
-
-@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
-def test_key_stream__raises_on_key_of_wrong_length(key):
-    with refused("study-key-length", error=UsageError):
-        KeyStream(key, b"identity")
-
-
-def test_key_stream__raises_on_empty_identity():
-    with refused("identity-empty", error=UsageError):
-        KeyStream(KEY, b"")
+@pytest.mark.parametrize(
+    ("key", "identity", "code"),
+    [
+        *((bytes(length), b"identity", "study-key-length") for length in (0, 31, 33)),
+        (KEY, b"", "identity-empty"),
+    ],
+)
+def test_key_stream__raises_on(key, identity, code):
+    with refused(code, error=UsageError):
+        KeyStream(key, identity)
 
 
 def test_key_stream__never_shows_its_key():

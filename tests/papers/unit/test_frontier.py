@@ -72,16 +72,6 @@ def test_cases__seeds_divide_the_people_in_other_ways(frontier, data):
     assert set(halves[0]) != set(halves[1])
 
 
-def test_write_list__keeps_the_time_of_a_list_that_is_there(frontier, tmp_path):
-    path = tmp_path / "lists" / "a.txt"
-    frontier.write_list(path, ["a", "b"])
-    before = path.stat().st_mtime_ns
-    frontier.write_list(path, ["a", "b"])
-    assert path.stat().st_mtime_ns == before
-    frontier.write_list(path, ["a"])
-    assert path.read_text() == "a\n"
-
-
 def test_settings_of__sizes_and_counts_of_the_command_line_come_first(frontier, data):
     case = next(case for case in frontier.CASES if case.group == "factors")
     settings = frontier.settings_of(case, data, sizes=[100], counts=[1, 10])

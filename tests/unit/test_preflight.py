@@ -9,6 +9,8 @@ from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.preflight.checks import check, problems
 from dpgrs.study.made_by import note
 from dpgrs.study.settings import examine, resolve
+from found_by import only
+from vcf_files import record, vcf_text
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
 CROWD = (*PEOPLE, *(f"HG{number:05}" for number in range(100, 109)))
@@ -22,14 +24,9 @@ def _folder(tmp_path, monkeypatch):
 
 
 def write_vcf(path, people=PEOPLE, contigs=("1", "2")):
-    """Write a phased VCF with one record."""
-    lines = ["##fileformat=VCFv4.2", *(f"##contig=<ID={contig}>" for contig in contigs)]
-    lines.append('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
-    lines.append(
-        "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *people])
-    )
-    lines.append("\t".join(["1", "5", ".", "A", "C", ".", "PASS", ".", "GT", *["0|1"] * len(people)]))
-    Path(path).write_text("\n".join(lines) + "\n")
+    """Write a phased VCF with one record; contigs may state a length."""
+    text = vcf_text(record(5, " ".join(["0|1"] * len(people))), samples=people, contigs=contigs)
+    Path(path).write_text(text.replace(",length=1000000", ""))
 
 
 def write_vcf_of(build, path, chromosome="1"):
@@ -62,12 +59,6 @@ def write_outcomes(**columns):
     Path("outcomes.tsv").write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
 
 
-def only(lines):
-    assert len(lines) == 1, lines
-    assert "\n" not in lines[0]
-    return lines[0]
-
-
 def test_problems__none_for_the_demo():
     assert found() == []
     assert found(cohort={"chromosomes": ["chr3", 4]}) == []
@@ -82,18 +73,12 @@ def test_problems__none_for_good_files():
     assert found(cohort=cohort, outcomes={"source": "file", "file": "outcomes.tsv", "count": [1, 2]}) == []
 
 
-def test_problems__chr_prefix_on_either_side():
+def test_problems__of_contigs_that_the_header_does_not_declare():
     write_vcf("chr1.vcf", contigs=("chr1", "chr2"))
     write_vcf("chrchr2.vcf", contigs=("1", "2"))
     assert found(cohort=vcf_cohort(chromosomes=["1", "chr2"])) == []
-
-
-def test_problems__contigs_not_declared_are_not_judged():
     write_vcf("chr9.vcf", contigs=())
     assert found(cohort=vcf_cohort(chromosomes=[9])) == []
-
-
-def test_problems__contig_not_declared():
     write_vcf("chr9.vcf")
     line = only(found(cohort=vcf_cohort(chromosomes=[9])))
     assert line.startswith("`cohort.chromosomes` must be contigs of chr9.vcf, such as 1, 2, got 9.")
@@ -124,9 +109,14 @@ def test_problems__bad_vcf(content, message):
     assert message in line
 
 
-def test_problems__duplicate_sample_ids():
-    write_vcf("chr1.vcf", people=("a", "b", "a"))
-    assert "chr1.vcf" in only(found(cohort=vcf_cohort(chromosomes=[1])))
+@pytest.mark.parametrize(
+    ("people", "complaint"),
+    [(("a", "b", "a"), "chr1.vcf"), (("a",), "must hold at least 2 people")],
+    ids=["one id twice", "one person, who cannot be split"],
+)
+def test_problems__of_sample_ids(people, complaint):
+    write_vcf("chr1.vcf", people=people)
+    assert complaint in only(found(cohort=vcf_cohort(chromosomes=[1])))
 
 
 @pytest.mark.parametrize("people", [PEOPLE[:2], PEOPLE[::-1]])
@@ -136,11 +126,6 @@ def test_problems__other_people_or_order_in_another_file(people):
     line = only(found(cohort=vcf_cohort()))
     assert "must hold the same people in the same order in all files, got 3 in chr1.vcf" in line
     assert f"{len(people)} in chr2.vcf, {len(people)} in both" in line
-
-
-def test_problems__one_person_cannot_be_split():
-    write_vcf("chr1.vcf", people=("a",))
-    assert "must hold at least 2 people" in only(found(cohort=vcf_cohort(chromosomes=[1])))
 
 
 @pytest.mark.parametrize("build", LENGTHS)

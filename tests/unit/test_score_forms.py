@@ -36,21 +36,64 @@ def test_score__has_a_score_for_each_column_of_weights(tmp_path, target):
     assert "y, Height, BMI 2: 2 of 2 variants used" in said
 
 
-@pytest.mark.parametrize(
-    ("names", "head", "line"),
-    [
-        ("effect_weight_A\teffect_weight_B", "", "row 2: effect_weight_B must be a finite number"),
-        ("effect_weight_A\teffect_weight_A", "", "columns must have names of their own"),
-        ("effect_weight_A\teffect_weight_B", "#constant=1\n", "`#constant=` must be of one score, got 2"),
-    ],
-)
-def test_score__refuses_columns_of_weights_in_one_line(tmp_path, target, names, head, line):
-    names = HEADER.replace("effect_weight", names)
-    weight = "1" if head else ""
-    (tmp_path / "y.txt").write_text(f"{head}{names}1\t10\tC\tA\t1\t1\n1\t20\tC\tA\t1\t{weight}\n")
-    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
+def header_with(*columns, weight="effect_weight"):
+    """Return the line of names, with columns after those of every score, and another name for the weight."""
+    return "\t".join([HEADER.strip().replace("effect_weight", weight), *columns]) + "\n"
+
+
+TWO_WEIGHTS = "effect_weight_A\teffect_weight_B"
+HARMONISED = "rsID\teffect_allele\teffect_weight\thm_chr\thm_pos\n"
+REFUSED = {
+    "a weight of several that is missing": (
+        header_with(weight=TWO_WEIGHTS) + "1\t10\tC\tA\t1\t1\n1\t20\tC\tA\t1\t\n",
+        "row 2: effect_weight_B must be a finite number",
+    ),
+    "weights of one name": (
+        header_with(weight="effect_weight_A\teffect_weight_A") + "1\t10\tC\tA\t1\t1\n",
+        "columns must have names of their own",
+    ),
+    "one constant for two scores": (
+        "#constant=1\n" + header_with(weight=TWO_WEIGHTS) + "1\t10\tC\tA\t1\t1\n",
+        "`#constant=` must be of one score, got 2",
+    ),
+    "harmonised to another build": (
+        f"#genome_build=NR\n#HmPOS_build=GRCh37\n{HARMONISED}rs1\tC\t1\t1\t10\n",
+        "genome build, GRCh38, got those of GRCh37",
+    ),
+    "accessions of another build": (
+        f"{HEADER}NC_000001.10\t10\tC\tA\t1\n",
+        "GRCh38, got NC_000001.10 of GRCh37",
+    ),
+    "frequencies in percent": (
+        header_with("allelefrequency_effect") + "1\t10\tC\tA\t1\t0.5\n1\t20\tC\tA\t1\t25\n",
+        "row 2: the frequency of an allele must be from 0 to 1",
+    ),
+    "scores below each other": (
+        header_with("accession") + "1\t10\tC\tA\t1\tPGS1\n1\t20\tC\tA\t1\tPGS2\n",
+        "must hold one score, got 2 in the column `accession`",
+    ),
+    **{
+        f"ratios as {name}": (
+            header_with(weight=name) + "1\t10\tC\tA\t1.5\n",
+            "must name a column effect_weight, weights that go together, got odds or hazard",
+        )
+        for name in ("OR", "HR", "odds_ratio")
+    },
+    "a ratio beside a missing weight": (
+        header_with("OR") + "1\t10\tC\tA\t\t1.5\n",
+        "row 1: effect_weight must be a finite number",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), REFUSED.values(), ids=REFUSED)
+def test_score__refuses_other_forms_in_one_line(tmp_path, target, text, line):
+    (tmp_path / "y.txt").write_text(text)
+    options = ["--genome-build", "GRCh38", "--output", tmp_path / "out"]
+    found = run(target, "--score", tmp_path / "y.txt", *options)
     assert (found.exit_code in (1, 2), found.output.count("\n")) == (True, 1)
     assert line in found.output
+    assert ("write their natural logarithms as effect_weight" in found.output) == ("got odds" in line)
 
 
 def test_open_effects__of_a_fit_takes_one_column_of_weights(tmp_path):
@@ -143,32 +186,14 @@ def test_score__takes_the_inferred_other_allele_where_none_is_stated(tmp_path):
     assert match["status"].tolist() == ["matched", "matched", "matched", "no position"]
 
 
-def test_score__harmonised_to_another_build_is_refused_for_that(tmp_path, target):
-    head = "#genome_build=NR\n#HmPOS_build=GRCh38\n"
-    names = "rsID\teffect_allele\teffect_weight\thm_chr\thm_pos\n"
-    (tmp_path / "y.txt").write_text(f"{head}{names}rs1\tC\t1\t1\t10\n")
-    options = ["--genome-build", "GRCh37", "--output", tmp_path / "out"]
-    found = run(target, "--score", tmp_path / "y.txt", *options)
-    assert (found.exit_code, "genome build, GRCh37, got those of GRCh38" in found.output) == (1, True)
-
-
-def test_score__refuses_frequencies_in_percent(tmp_path, target):
-    names = HEADER.replace("\n", "\tallelefrequency_effect\n")
-    (tmp_path / "y.txt").write_text(f"{names}1\t10\tC\tA\t1\t0.5\n1\t20\tC\tA\t1\t25\n")
-    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
-    assert (found.exit_code, found.output.count("\n")) == (1, 1)
-    assert "row 2: the frequency of an allele must be from 0 to 1" in found.output
-
-
-def test_score__reads_positions_as_pandas_writes_them(tmp_path, target):
-    (tmp_path / "y.txt").write_text(f"{HEADER}1\t10.0\tC\tA\t1\n")
-    found, _ = scored(tmp_path / "out", target, tmp_path / "y.txt")
-    assert found["y.sum"].tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("name", ["chr1", "01", "Chr1", "CHR1", "NC_000001.11"])
-def test_score__reads_all_names_of_chromosomes(tmp_path, target, name):
-    (tmp_path / "y.txt").write_text(f"{HEADER}{name}\t10\tC\tA\t1\n")
+@pytest.mark.parametrize(
+    ("name", "position"),
+    [*((name, "10") for name in ("chr1", "01", "Chr1", "CHR1", "NC_000001.11")), ("1", "10.0")],
+)
+def test_score__reads_all_names_of_chromosomes_and_positions_as_pandas_writes_them(
+    tmp_path, target, name, position
+):
+    (tmp_path / "y.txt").write_text(f"{HEADER}{name}\t{position}\tC\tA\t1\n")
     found, _ = scored(tmp_path / "out", target, tmp_path / "y.txt")
     assert found["y.sum"].tolist() == [0, 1, 2]
 
@@ -180,37 +205,6 @@ def test_score__takes_frequencies_by_any_name_of_a_chromosome(tmp_path):
     options = ["--frequencies", tmp_path / "f.tsv"]
     found, _ = scored(tmp_path / "out", tmp_path / "a.vcf", tmp_path / "y.txt", options=options)
     assert found["y.sum"].tolist() == [0.25, 1, 2]
-
-
-def test_score__refuses_accessions_of_another_build(tmp_path, target):
-    (tmp_path / "y.txt").write_text(f"{HEADER}NC_000001.10\t10\tC\tA\t1\n")
-    options = ["--genome-build", "GRCh38", "--output", tmp_path / "out"]
-    found = run(target, "--score", tmp_path / "y.txt", *options)
-    assert (found.exit_code, "GRCh38, got NC_000001.10 of GRCh37" in found.output) == (1, True)
-
-
-def test_score__refuses_several_scores_below_each_other(tmp_path, target):
-    names = HEADER.replace("\n", "\taccession\n")
-    (tmp_path / "y.txt").write_text(f"{names}1\t10\tC\tA\t1\tPGS1\n1\t20\tC\tA\t1\tPGS2\n")
-    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
-    assert (found.exit_code, found.output.count("\n")) == (1, 1)
-    assert "must hold one score, got 2 in the column `accession`" in found.output
-
-
-@pytest.mark.parametrize("name", ["OR", "HR", "odds_ratio"])
-def test_score__of_ratios_says_what_to_do(tmp_path, target, name):
-    (tmp_path / "y.txt").write_text(HEADER.replace("effect_weight", name) + "1\t10\tC\tA\t1.5\n")
-    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
-    assert (found.exit_code, found.output.count("\n")) == (1, 1)
-    assert "must name a column effect_weight, weights that go together, got odds or hazard" in found.output
-    assert "write their natural logarithms as effect_weight" in found.output
-
-
-def test_score__takes_no_ratio_for_a_weight_that_is_missing(tmp_path, target):
-    names = HEADER.replace("\n", "\tOR\n")
-    (tmp_path / "y.txt").write_text(f"{names}1\t10\tC\tA\t\t1.5\n")
-    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
-    assert (found.exit_code, "row 1: effect_weight must be a finite number" in found.output) == (1, True)
 
 
 TYPES = ("additive", "dominant", "recessive")

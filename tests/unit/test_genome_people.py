@@ -367,6 +367,8 @@ def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, out
         )
         assert alone.entries.any()
         np.testing.assert_array_equal(alone.entries, everybody[-1].entries)
+    for part, of_people in zip(everybody, people_moments(people, outcomes, stored), strict=True):
+        np.testing.assert_equal(vars(of_people), vars(part))
     for found, part in zip(load_moments(paths, made_with), everybody, strict=True):
         assert (found.contig, found.made_with, found.norm) == (part.contig, made_with, part.norm)
         np.testing.assert_array_equal(found.entries, part.entries)

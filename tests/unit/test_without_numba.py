@@ -66,6 +66,8 @@ def test_kernels_of_calls__by_numpy(n_people):
     counts = np.zeros((6, 32 * words), dtype=np.int8)
     counts[:, :n_people] = rng.choice([0, 1, 2, -9], (6, n_people))
     same(_listed_kernels, "pack_counts", counts.view(np.uint64), filled=planes)
+    codes = rng.integers(2**64, size=(6, words), dtype=np.uint64)
+    same(_listed_kernels, "pack_codes", codes, filled=planes)
     dosages = rng.choice([-1, 0, 0.1, 0.5, 1, 1.5, 1.7, 2], (6, n_people))
     same(_listed_kernels, "pack_dosages", dosages, filled=[((6, n_people), np.uint16), *planes])
     halves = (np.arange(n_people) + rng.choice([0.5, 0.25], (6, n_people))).astype(np.float32) / 4096

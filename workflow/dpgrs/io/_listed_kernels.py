@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpgrs.genotypes.bits import PEOPLE_OF_WORD, pack
+from dpgrs.genotypes.bits import EVEN_BITS, PEOPLE_OF_WORD, pack
 from dpgrs.genotypes.compiled import compiled
 from dpgrs.genotypes.dosages import DTYPE, STEPS_PER_ALLELE, dosage_steps, nearest_planes
 
@@ -112,6 +112,29 @@ def pack_counts(
                 bits |= pairs << (_SIXTEEN * np.uint64(group))
                 dots |= gaps << (_SIXTEEN * np.uint64(group))
             haplotypes[row, word], missing[row, word] = bits, dots
+
+
+def plain_pack_codes(codes, haplotypes, missing):
+    """Do the same as `pack_codes`, by numpy."""
+    low, high = codes & EVEN_BITS, (codes >> _ONE) & EVEN_BITS
+    haplotypes[:] = (~(low | high) & EVEN_BITS) | ((~low & EVEN_BITS) << _ONE)
+    missing[:] = (low & ~high) * _THREE
+
+
+@compiled(plain=plain_pack_codes)
+def pack_codes(
+    # (n_rows, n_words) uint64, the two-bit codes of a `.bed`: 00 is two copies of ALT, 10 one, 11 none, and
+    # 01 is missing. People who fill up the last word have 11
+    codes,
+    haplotypes,  # (n_rows, n_words) uint64, filled
+    missing,  # (n_rows, n_words) uint64, filled
+):
+    """Pack the codes of a `.bed`; a heterozygote has ALT second."""
+    for row in range(haplotypes.shape[0]):
+        for word in range(haplotypes.shape[1]):
+            low, high = codes[row, word] & EVEN_BITS, (codes[row, word] >> _ONE) & EVEN_BITS
+            haplotypes[row, word] = (~(low | high) & EVEN_BITS) | ((~low & EVEN_BITS) << _ONE)
+            missing[row, word] = (low & ~high) * _THREE
 
 
 def plain_pack_dosages(dosages, steps, haplotypes, missing):

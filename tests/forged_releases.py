@@ -5,6 +5,11 @@ import hashlib
 import json
 import re
 
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.verify.bundle import verify_release
+
 STATEMENT = "privacy_statement.json"
 
 
@@ -44,3 +49,11 @@ def edit_statement(folder, keys, value):
     assert parent[keys[-1]] != value
     parent[keys[-1]] = value
     (folder / STATEMENT).write_text(json.dumps(content))
+
+
+def finding_of(folder):
+    """Make all digests of a changed bundle right again, and return what is found nevertheless."""
+    seal(folder)
+    with pytest.raises(DpgrsError) as caught:
+        verify_release(folder)
+    return str(caught.value)

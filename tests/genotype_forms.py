@@ -4,9 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pysam.bcftools
+import pytest
 from pgenlib import PgenWriter
 
 from bgen_files import variant, write_bgen
+from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import genotype_reader
+from dpgrs.io.target import MISSING_STEPS, Target
 from dpgrs.io.vcf.text import numbered_lines
 from plink_sets import write_lines
 from vcf_files import record, vcf_text, write_bgzf, write_text
@@ -90,3 +94,35 @@ def write_score(path, rows):
     """Write a scoring file of rows (chromosome, position, effect allele, other allele, weight)."""
     path.write_text(SCORE + "".join("\t".join(map(str, row)) + "\n" for row in rows))
     return path
+
+
+def read_all(path, contig="1", *, batch=2, **options):
+    """Return what a reader gives: columns, planes of alleles and missing ones, dosages, and its counts."""
+    reader = genotype_reader(path, contig, **options)
+    batches = list(reader.batches(batch))
+    columns = [row for one in batches for row in zip(*one.columns.values(), strict=True)]
+    planes = [np.concatenate([one[i] for one in batches]).tolist() for i in (1, 2)] if batches else []
+    dosages = [row for one in batches if one.dosages is not None for row in one.dosages.tolist()]
+    counts = (reader.n_records, reader.skipped, reader.missing_alleles, reader.haploid_calls)
+    return columns, planes, dosages, counts
+
+
+def read_fails(path, contig="1", **options):
+    """Return the message by which a reader refuses a file, in one line and without its folder."""
+    with pytest.raises(DpgrsError) as caught:
+        read_all(path, contig, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(f"{path.parent}/", "")
+
+
+def target_contents(path, field):
+    """Return columns, calls or dosages (-9 where missing) and counts of a target of scores."""
+    target = Target([path], field=field)
+    pieces = list(target.pieces({"1"}))
+    columns = [row for piece in pieces for row in zip(*piece.columns.values(), strict=True)]
+    calls = np.concatenate([piece.calls(np.arange(len(piece.columns["position"]))) for piece in pieces])
+    missing = calls == MISSING_STEPS if field == "DS" else calls <= -3
+    # Dosages are of autosomes, and nobody counts calls of one allele there.
+    counts = (target.n_records, target.n_haploid if field == "GT" else 0)
+    return columns, np.where(missing, -9, calls.astype(int)).tolist(), counts

@@ -117,3 +117,14 @@ def copy_sums_by_hand(records, rows, tables):
                 chances = np.convolve(chances, [1 - of_effect, of_effect])
             found[person] += chances @ table
     return found
+
+
+def refusal_of(folder, target, *options, text=None):
+    """Score a target by `y.txt` of a folder, after writing a text to it; return the line that refuses it."""
+    score, output = folder / "y.txt", folder / "out"
+    if text is not None:
+        score.write_text(text)
+    result = run(target, "--score", score, "--output", output, *options)
+    assert (result.exit_code, result.output.count("\n")) == (1, 1), result.output
+    assert not output.exists()
+    return result.output

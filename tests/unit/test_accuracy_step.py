@@ -60,29 +60,23 @@ def study(tmp_path, monkeypatch):
     Y = rng.normal(0, 0.5, (3, N_VARIANTS)) @ (X - X.mean(axis=0)).T + rng.normal(0, 0.8, (3, N_PEOPLE))
     Y[2, ::3] = np.nan
     is_training = rng.random(N_PEOPLE) < 0.5
-    folder = SimpleNamespace(
-        X=X[~is_training],
-        all_X=X,
-        Y=Y[:, ~is_training],
-        ledger=ledger,
-        root=tmp_path,
-        **{
-            name: tmp_path / f"{name}.npz"
-            for name in ("outcomes", "statistics", "noisy", "weights", "accuracy")
-        },
-        **{name: tmp_path / f"{name}.tsv" for name in ("metrics", "sites")},
-    )
-    folder.sites.write_text("public sites\n")
-    own = {"effects": {}, "is_training": is_training, "rows": "people"}
-    folder.set_outcomes = lambda values: write_outcomes(
-        folder.outcomes, Outcomes(NAMES, {N_VARIANTS: values}, **own)
-    )
-    folder.set_outcomes(Y)
-    folder.all_outcomes = Y
+    files = ("outcomes.npz", "statistics.npz", "noisy.npz", "weights.npz", "accuracy.npz", "metrics.tsv")
+    paths = {name.partition(".")[0]: tmp_path / name for name in (*files, "sites.tsv")}
+    arrays = {"X": X[~is_training], "all_X": X, "Y": Y[:, ~is_training], "all_outcomes": Y}
+    study = SimpleNamespace(**paths, **arrays, is_training=is_training, ledger=ledger, root=tmp_path)
+    study.sites.write_text("public sites\n")
+    set_outcomes(study)
     settings = settings_for("compute-statistics", outcomes={"count": 3})
-    statistics_step.compute_statistics(settings, "variant_set", folder.outcomes, output=folder.statistics)
-    train(folder)
-    return folder
+    statistics_step.compute_statistics(settings, "variant_set", study.outcomes, output=study.statistics)
+    train(study)
+    return study
+
+
+def set_outcomes(study, *, names=NAMES, factor=1.0, is_training=None):
+    """Write the outcomes of all people, multiplied by a factor; `is_training` is the study's by default."""
+    is_training = study.is_training if is_training is None else is_training
+    values = {N_VARIANTS: factor * study.all_outcomes}
+    write_outcomes(study.outcomes, Outcomes(names, values, {}, is_training, "people"))
 
 
 def test_sum_up__of_dosages_is_exact():
@@ -92,12 +86,8 @@ def test_sum_up__of_dosages_is_exact():
     units = rng.integers(-(2**12), 2**12 + 1, (1, 500)).astype(np.int16)
     # Two that nearly cancel out: their products with dosages have more bits than a float64.
     weights = np.array([[2**48 + 2**23 + 1, -(2**48), 12345677, 7654321, 2**20 + 1]])
-    variant_set = SimpleNamespace(
-        has_dosages=True,
-        genotypes=lambda columns: dosages,
-        of_size=lambda size: None,
-        n_haplotypes=1000,
-    )
+    known = {"has_dosages": True, "n_haplotypes": 1000}
+    variant_set = SimpleNamespace(genotypes=lambda columns: dosages, of_size=lambda size: None, **known)
     is_training = np.arange(500) % 3 == 0
     outcomes = SimpleNamespace(values={3: np.zeros((1, 500))}, is_training=is_training, rows="people")
     terms = {"rows": "people", "n_outcomes": 1, "outcome_bound": 3.0, "residual_bound": 3.0}
@@ -120,15 +110,9 @@ def train(study, *, outcome_budget="joint"):
     settings = settings_for("draw", mode="release", cohort={"rows": "people"}, **sections)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw_step, "public_identity", lambda config: IDENTITY)
-        draw_step.draw(
-            settings,
-            study.outcomes,
-            mechanism=SHARED,
-            statistics=study.statistics,
-            sites=study.sites,
-            output=study.noisy,
-            events=study.root / "events.json",
-        )
+        files = {"statistics": study.statistics, "sites": study.sites, "output": study.noisy}
+        files["events"] = study.root / "events.json"
+        draw_step.draw(settings, study.outcomes, mechanism=SHARED, **files)
     settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
     fit_weights(settings, [study.noisy], output=study.weights)
 
@@ -137,18 +121,12 @@ def written_by(study, evaluation, **files):
     """Run the step that measures; return the table that it wrote."""
     settings = {"methods": ["reusecov-gauss"], "regression": {"lambda": PENALTY}, "evaluation": evaluation}
     settings |= {"cohort": {"rows": "people"}, "privacy": {"ledger": str(study.ledger.path)}}
+    files |= {"output": study.metrics, "accuracy": study.accuracy}
+    files["events"] = study.root / "accuracy_events.json"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(step, "public_identity", lambda config: IDENTITY)
-        step.measure_release(
-            settings_for("measure-release", **settings),
-            study.noisy,
-            study.outcomes,
-            study.weights,
-            output=study.metrics,
-            accuracy=study.accuracy,
-            events=study.root / "accuracy_events.json",
-            **files,
-        )
+        settings = settings_for("measure-release", **settings)
+        step.measure_release(settings, study.noisy, study.outcomes, study.weights, **files)
     return pd.read_csv(study.metrics, sep="\t")
 
 
@@ -229,7 +207,7 @@ def test_measure_release__is_noted_in_the_ledger_before_it_is_stored(study, monk
 def test_measure_release__changed_people_under_one_label_are_refused_before_any_draw(study, monkeypatch):
     run(study)
     before = study.ledger.path.read_bytes()
-    study.set_outcomes(study.all_outcomes * 1.01)
+    set_outcomes(study, factor=1.01)
     monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
     with refused("data-changed-under-version"):
         run(study)
@@ -357,9 +335,7 @@ def test_measure_release__weights_that_are_not_of_the_released_statistics_are_no
 
 
 def measure_in_public(study, names=NAMES):
-    everybody = np.zeros(N_PEOPLE, dtype=bool)
-    own = {"effects": {}, "is_training": everybody, "rows": "people"}
-    write_outcomes(study.outcomes, Outcomes(names, {N_VARIANTS: study.all_outcomes}, **own))
+    set_outcomes(study, names=names, is_training=np.zeros(N_PEOPLE, dtype=bool))
     return written_by(study, {"metrics": "public"}, variant_set="variant_set")
 
 

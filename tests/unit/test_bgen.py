@@ -6,11 +6,9 @@ from dosage_files import dosage_text
 from dpgrs.errors import DpgrsError
 from dpgrs.io.bgen import _kernels as kernels
 from dpgrs.io.bgen.blocks import BgenFile, read_bgen_header
-from dpgrs.io.genotype_files import genotype_header, genotype_reader, with_companions
+from dpgrs.io.genotype_files import genotype_header, with_companions
 from dpgrs.io.genotype_forms import BGEN, form_of
-from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.target import MISSING_STEPS, Target
+from genotype_forms import read_all, read_fails, target_contents
 from vcf_files import record, vcf_text, write_text
 
 R, A = 255, 0  # of REF alone: all of 8 bits, or none
@@ -30,32 +28,13 @@ PHASED_VCF = (
 )
 
 
-def read(path, contig="1", **options):
-    """Return what a reader gives: columns, alleles, missing alleles, dosages, and its counters."""
-    reader = genotype_reader(path, contig, **options)
-    batches = list(reader.batches(2))
-    columns = [row for batch in batches for row in zip(*batch.columns.values(), strict=True)]
-    planes = [np.concatenate([batch[i] for batch in batches]).tolist() for i in (1, 2)] if batches else []
-    dosages = [batch.dosages.tolist() for batch in batches if batch.dosages is not None]
-    counts = (reader.n_records, reader.skipped, reader.missing_alleles, reader.haploid_calls)
-    return columns, planes, dosages, counts
-
-
-def fails(path, contig="1", **options):
-    with pytest.raises(DpgrsError) as caught:
-        read(path, contig, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message.replace(f"{path.parent}/", "")
-
-
 @pytest.mark.parametrize("compression", [PLAIN, ZLIB, ZSTD])
 @pytest.mark.parametrize("contig", ["1", "chr2"])
 def test_reader__phased_as_a_vcf(tmp_path, compression, contig):
     path = write_bgen(tmp_path / "a.bgen", PHASED, compression=compression)
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*PHASED_VCF, contigs=("1", "2")))
-    assert read(path, contig) == read(vcf, contig)
-    assert read(path, contig, phased="any") == read(vcf, contig, phased="any")
+    assert read_all(path, contig) == read_all(vcf, contig)
+    assert read_all(path, contig, phased="any") == read_all(vcf, contig, phased="any")
 
 
 def test_reader__unphased_as_a_vcf(tmp_path):
@@ -70,8 +49,8 @@ def test_reader__unphased_as_a_vcf(tmp_path):
     )
     lines = [record(4, "0/0 0/1 1/1"), record(6, "0/2 1/2 2/2", alt="C,G"), record(7, "0/1 ./. ./.")]
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*lines))
-    assert read(path, phased="any") == read(vcf, phased="any")
-    assert fails(path).startswith("`a.bgen` has no phase. Use people as rows")
+    assert read_all(path, phased="any") == read_all(vcf, phased="any")
+    assert read_fails(path).startswith("`a.bgen` has no phase. Use people as rows")
 
 
 def test_reader__haploid_as_a_vcf(tmp_path):
@@ -80,9 +59,9 @@ def test_reader__haploid_as_a_vcf(tmp_path):
     path = write_bgen(tmp_path / "a.bgen", [variant(4, values, ploidy=ploidy, contig="X")] * 2)
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*[record(4, "1 0|1 .", contig="X")] * 2, contigs=("X",)))
     for phased in ("required", "any"):
-        assert read(path, "X", phased=phased) == read(vcf, "X", phased=phased)
-    assert read(path, "X")[3][3] == 2
-    assert "goes up to 1 or to 2" in fails(path, "X", phased="any", field="DS").replace("go up", "goes up")
+        assert read_all(path, "X", phased=phased) == read_all(vcf, "X", phased=phased)
+    assert read_all(path, "X")[3][3] == 2
+    assert "go up to 1 or to 2" in read_fails(path, "X", phased="any", field="DS")
 
 
 @pytest.mark.parametrize("n_bits", [1, 3, 8, 16, 31, 32])
@@ -98,7 +77,7 @@ def test_reader__dosages_of_any_number_of_bits(tmp_path, n_bits, is_phased):
     )
     copies = 2 * whole - first - second if is_phased else 2 * whole - 2 * first - second
     expected = np.rint(copies[..., 0] / whole * 2**12)
-    assert np.concatenate(read(path, phased="any", field="DS")[2]).tolist() == expected.tolist()
+    assert read_all(path, phased="any", field="DS")[2] == expected.tolist()
 
 
 def test_reader__dosages_as_a_vcf(tmp_path):
@@ -113,16 +92,16 @@ def test_reader__dosages_as_a_vcf(tmp_path):
     lines = [record(4, "1.2 .2 .", format_="DS"), record(6, "0.4,0.4 0.4,1.4 0,1", alt="C,G", format_="DS")]
     vcf = write_text(tmp_path / "a.vcf", dosage_text(*lines))
     options = {"phased": "any", "field": "DS"}
-    assert read(path, **options) == read(vcf, **options)
+    assert read_all(path, **options) == read_all(vcf, **options)
 
 
 def test_reader__leading_zeros_of_chromosomes(tmp_path):
     path = write_bgen(
         tmp_path / "a.bgen", [variant(4, [[R, R]] * 3, contig=name) for name in ("01", "chr02")]
     )
-    assert [row[:2] for row in read(path, "1")[0]] == [("1", 4)]
-    assert [row[:2] for row in read(path, "2")[0]] == [("chr2", 4)]
-    assert "contig 10 is not in `a.bgen`; there: 1, chr2." in fails(path, "10")
+    assert [row[:2] for row in read_all(path, "1")[0]] == [("1", 4)]
+    assert [row[:2] for row in read_all(path, "2")[0]] == [("chr2", 4)]
+    assert "contig 10 is not in `a.bgen`; there: 1, chr2." in read_fails(path, "10")
 
 
 def starts(path):
@@ -137,39 +116,39 @@ def starts(path):
 
 def test_reader__index(tmp_path):
     path = write_bgen(tmp_path / "a.bgen", [*PHASED, variant(3, [[R, R]] * 3, contig="01")])
-    expected = read(path)
+    expected = read_all(path)
     write_index(path, starts(path))
     assert genotype_header(path).contigs == {"1": None, "2": None}
-    assert read(path) == expected
+    assert read_all(path) == expected
 
 
 def test_reader__raise_on_an_index_of_another_file(tmp_path):
     path = write_bgen(tmp_path / "a.bgen", PHASED)
     write_index(path, starts(path)[1:])
-    assert "must list the variants that `a.bgen` has, got others. Index again: bgenix" in fails(path)
+    assert "must list the variants that `a.bgen` has, got others. Index again: bgenix" in read_fails(path)
     write_index(path, [(start, contig, 5) for start, contig, _ in starts(path)])
-    assert "must list the variants that `a.bgen` has, got others." in fails(path)
+    assert "must list the variants that `a.bgen` has, got others." in read_fails(path)
     write_index(path, starts(path))
     write_bgen(path, PHASED, samples=("A", "B", "D"))
-    assert fails(path).startswith("`a.bgen.bgi` belongs to another version of `a.bgen`. Index again:")
+    assert read_fails(path).startswith("`a.bgen.bgi` belongs to another version of `a.bgen`. Index again:")
     path.with_name("a.bgen.bgi").write_bytes(b"no database")
-    assert fails(path).startswith("`a.bgen.bgi` cannot be read. Index again:")
+    assert read_fails(path).startswith("`a.bgen.bgi` cannot be read. Index again:")
 
 
 def test_header__samples_of_a_table(tmp_path):
     path = write_bgen(tmp_path / "a.bgen", PHASED, has_ids=False)
-    assert fails(path) == "`a.bgen` has no sample ids. Put its table beside it, as a.sample."
+    assert read_fails(path) == "`a.bgen` has no sample ids. Put its table beside it, as a.sample."
     table = write_sample(tmp_path / "a.sample", ["0 A 0", "0 B 0", "0 C 0"])
     assert genotype_header(path).samples == ("A", "B", "C")
     assert with_companions([path]) == [path, table]
     write_sample(table, ["A 0", "B 0", "C 0"], names="ID_1 missing", types="0 0")
     assert genotype_header(path).samples == ("A", "B", "C")
     write_sample(table, ["0 A 0", "0 B 0"])
-    assert "`a.sample` must have a line for each sample of its BGEN." in fails(path)
+    assert "`a.sample` must have a line for each sample of its BGEN." in read_fails(path)
     write_sample(table, ["0 A 0", "0 B 0", "0 A 0"])
-    assert "`a.sample` must have distinct sample ids, got the same for samples 1 and 3." in fails(path)
+    assert "`a.sample` must have distinct sample ids, got the same for samples 1 and 3." in read_fails(path)
     write_sample(table, ["0 A", "0 B 0", "0 A 0"])
-    assert "as many fields in every line" in fails(path)
+    assert "as many fields in every line" in read_fails(path)
 
 
 def test_header__raise_on_a_table_of_other_people(tmp_path):
@@ -177,7 +156,7 @@ def test_header__raise_on_a_table_of_other_people(tmp_path):
     table = write_sample(tmp_path / "a.sample", ["f A 0", "f B 0", "f C 0"])
     assert genotype_header(path).samples == ("f_A", "f_B", "f_C")
     write_sample(table, ["f A 0", "f C 0", "f B 0"])
-    message = fails(path)
+    message = read_fails(path)
     assert message.startswith("`a.sample` must have the ids that `a.bgen` has, in the same order.")
     assert "f_B" not in message
 
@@ -186,7 +165,7 @@ def test_reader__raise_on_ref_that_must_be_known(tmp_path):
     path = write_bgen(tmp_path / "a.bgen", PHASED)
     assert form_of(path) is BGEN
     assert BGEN.has_provisional_ref(path)
-    assert fails(path, known_ref=True).startswith(
+    assert read_fails(path, known_ref=True).startswith(
         "`a.bgen` must have REF of the genome, which it does not say."
     )
 
@@ -195,7 +174,7 @@ def test_reader__raise_on_ref_that_must_be_known(tmp_path):
 def test_reader__raise_on_a_cut_file(tmp_path, n_lost):
     path = write_bgen(tmp_path / "a.bgen", PHASED)
     path.write_bytes(path.read_bytes()[:-n_lost])
-    assert fails(path) == "`a.bgen` is truncated or damaged. Copy or download the file again."
+    assert read_fails(path) == "`a.bgen` is truncated or damaged. Copy or download the file again."
 
 
 @pytest.mark.parametrize(
@@ -210,7 +189,7 @@ def test_reader__raise_on_a_cut_file(tmp_path, n_lost):
     ],
 )
 def test_reader__raise_on_another_file(tmp_path, terms, cause):
-    assert cause in fails(write_bgen(tmp_path / "a.bgen", PHASED, **terms))
+    assert cause in read_fails(write_bgen(tmp_path / "a.bgen", PHASED, **terms))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +209,7 @@ def test_reader__raise_on_another_file(tmp_path, terms, cause):
 )
 @pytest.mark.parametrize("field", ["GT", "DS"])
 def test_reader__raise_on_a_bad_record(tmp_path, one, cause, field):
-    message = fails(write_bgen(tmp_path / "a.bgen", [PHASED[0], one]), phased="any", field=field)
+    message = read_fails(write_bgen(tmp_path / "a.bgen", [PHASED[0], one]), phased="any", field=field)
     assert message.startswith(f"`a.bgen`, record at 1:5: {cause}")
 
 
@@ -243,22 +222,11 @@ def test_reader__flipped_bits_never_end_in_a_traceback(tmp_path, compression):
         flipped[at // 8] ^= 1 << at % 8
         path.write_bytes(flipped)
         try:
-            read(path)
+            read_all(path)
         except DpgrsError as error:
             assert "\n" not in str(error)  # noqa: PT017
             n_refused += 1
     assert n_refused
-
-
-def test_ingest__same_store_as_of_a_vcf(tmp_path):
-    vcf = write_text(tmp_path / "a.vcf", vcf_text(*PHASED_VCF, contigs=("1", "2")))
-    for path, name in ((write_bgen(tmp_path / "a.bgen", PHASED), "b"), (vcf, "v")):
-        ingest_chromosome(path, chromosome="1", store=tmp_path / f"{name}.zarr")
-    one, other = (HaplotypeStore.open(tmp_path / f"{name}.zarr") for name in "bv")
-    assert one.haplotypes(slice(None)).tobytes() == other.haplotypes(slice(None)).tobytes()
-    assert one.missing(slice(None)).tobytes() == other.missing(slice(None)).tobytes()
-    assert one.variants.equals(other.variants)
-    assert one.attributes["counts"] == other.attributes["counts"]
 
 
 @pytest.mark.parametrize("field", ["GT", "DS"])
@@ -271,15 +239,7 @@ def test_target__as_a_vcf(tmp_path, field):
             record(6, "1,0 1,1 0,1", alt="C,G", id_="rs6", format_="DS"),
         ]
     vcf = write_text(tmp_path / "a.vcf", dosage_text(*lines))
-    found = []
-    for one in (path, vcf):
-        target = Target([one], field=field)
-        pieces = list(target.pieces({"1"}))
-        columns = [row for piece in pieces for row in zip(*piece.columns.values(), strict=True)]
-        calls = np.concatenate([piece.calls(np.arange(len(piece.columns["position"]))) for piece in pieces])
-        missing = calls == MISSING_STEPS if field == "DS" else calls <= -3
-        found.append((columns, np.where(missing, -9, calls.astype(int)).tolist(), target.n_records))
-    assert found[0] == found[1]
+    assert target_contents(path, field) == target_contents(vcf, field)
 
 
 def test_kernels__as_plain_python():

@@ -1,6 +1,7 @@
 """What the existence of a release reveals: conditions with all thresholds, and the checks that can be off."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,7 @@ from dpgrs.study.checked_data import check_inputs, conditions_ahead
 from dpgrs.study.outcome_table import OutcomeTable
 from dpgrs.study.settings import resolve
 from dpgrs.types import TableCheck
-from dpgrs.verify.bundle import verify_release
-from forged_releases import STATEMENT, edit_statement, seal
+from forged_releases import STATEMENT, edit_statement, finding_of
 from refusals import KNOWN, listed, refusals
 from release_data import make_bundle
 
@@ -30,14 +30,9 @@ TABLES = {words.CHECKED_FILES: "genotypes, table of outcomes", words.CHECKS: ALL
 
 
 def test_thresholds__are_those_that_the_checks_refuse_by():
-    refused_by = (
-        phenotypes.FEWEST_OBSERVED,
-        phenotypes.LARGEST_MEAN,
-        phenotypes.SMALLEST_SD,
-        phenotypes.LARGEST_SD,
-    )
-    assert refused_by == (words.FEWEST_VALUES, words.LARGEST_MEAN, words.SMALLEST_SD, words.LARGEST_SD)
-    assert (phenotypes.MOST_PEOPLE, phenotypes.MOST_VALUES) == (words.MOST_PEOPLE, words.MOST_VALUES)
+    names = ("LARGEST_MEAN", "SMALLEST_SD", "LARGEST_SD", "MOST_PEOPLE", "MOST_VALUES")
+    assert [getattr(phenotypes, name) for name in names] == [getattr(words, name) for name in names]
+    assert phenotypes.FEWEST_OBSERVED == words.FEWEST_VALUES
 
 
 def test_conditions__hold_every_threshold():
@@ -97,16 +92,9 @@ def test_conditions__are_these_sentences(files, condition, sentence):
     assert conditions(inputs, protection="label", rows="people").get(condition) == sentence
 
 
-@pytest.mark.parametrize(
-    ("off", "condition"),
-    [
-        ("people", Condition.SHARED_PEOPLE),
-        ("values", Condition.VALUES),
-        ("scale", Condition.SCALE),
-        ("binary", Condition.BINARY),
-    ],
-)
-def test_conditions__a_check_that_is_off_is_no_condition(off, condition):
+@pytest.mark.parametrize("off", ["people", "values", "scale", "binary"])
+def test_conditions__a_check_that_is_off_is_no_condition(off):
+    condition = {"people": Condition.SHARED_PEOPLE}.get(off) or Condition[off.upper()]
     checks = [check for check in TableCheck if check != off]
     found = conditions(TABLES | {words.CHECKS: ", ".join(checks)}, **TERMS)
     assert set(conditions(TABLES, **TERMS)) - set(found) == {condition}
@@ -210,33 +198,26 @@ def test_statement__conditions_are_in_statement_text_and_registry(bundle):
         assert sentence.split(":")[0] in record
 
 
+FILES = "genotypes, table of outcomes"
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         (words.LEAST_SHARE, "0.1", "the conditions must be what the public inputs"),
         (words.CHECKS, "scale", "must not name the least share"),
         (words.CHECKS, "scale, people", "must be of those that dpgrs has"),
         (words.CHECKED_FILES, "genotypes", "must not name the checks of tables"),
-        (
-            words.CHECKED_FILES,
-            "genotypes, lists of people, table of outcomes",
-            "must be of those that dpgrs has",
-        ),
-        (words.CHECKED_FILES, "genotypes, table of outcomes, lists of people", "name the choice of people"),
-        (
-            words.CHECKED_FILES,
-            "genotypes, table of outcomes, table of covariates",
-            "table of covariates if and only if",
-        ),
+        (words.CHECKED_FILES, "genotypes, lists of people, table of outcomes", "of those that dpgrs has"),
+        (words.CHECKED_FILES, f"{FILES}, lists of people", "name the choice of people"),
+        (words.CHECKED_FILES, f"{FILES}, table of covariates", "table of covariates if and only if"),
     ],
 )
-def test_verify__conditions_are_made_anew(bundle, name, value, said):
+def test_verify__conditions_are_made_anew(bundle, name, value, message):
     statement = json.loads((bundle / STATEMENT).read_text())
     (place,) = [n for n, one in enumerate(statement["public_inputs"]) if one["name"] == name]
     edit_statement(bundle, ("public_inputs", place, "value"), value)
-    seal(bundle)
-    with pytest.raises(DpgrsError, match=said):
-        verify_release(bundle)
+    assert re.search(message, finding_of(bundle))
 
 
 FIXED = dict(zip(("name", "value"), words.FIXED_SITES_INPUT, strict=True)) | {
@@ -247,30 +228,20 @@ FIXED = dict(zip(("name", "value"), words.FIXED_SITES_INPUT, strict=True)) | {
 def test_verify__fixed_sites_are_told_with_what_they_rest_on(bundle):
     statement = json.loads((bundle / STATEMENT).read_text())
     edit_statement(bundle, ("public_inputs",), [*statement["public_inputs"], FIXED])
-    seal(bundle)
-    with pytest.raises(DpgrsError, match="the assumptions must name `whatever those of the others`"):
-        verify_release(bundle)
+    assert "the assumptions must name `whatever those of the others`" in finding_of(bundle)
     edit_statement(bundle, ("assumptions",), [*statement["assumptions"], OF_FIXED_SITES])
-    seal(bundle)
-    with pytest.raises(DpgrsError, match="the conditions must be what the public inputs and the terms say"):
-        verify_release(bundle)
+    assert "the conditions must be what the public inputs and the terms say" in finding_of(bundle)
 
 
 def test_verify__a_condition_left_out(bundle):
     statement = json.loads((bundle / STATEMENT).read_text())
     edit_statement(bundle, ("conditions",), statement["conditions"][1:])
-    seal(bundle)
-    with pytest.raises(DpgrsError, match="the conditions must be what the public inputs and the terms say"):
-        verify_release(bundle)
+    assert "the conditions must be what the public inputs and the terms say" in finding_of(bundle)
 
 
 def test_verify__a_statement_of_another_format_names_the_program_that_checks_it(bundle):
     edit_statement(bundle, ("format_version",), 2)
-    seal(bundle)
-    with pytest.raises(
-        DpgrsError, match=r"Check the bundle with the program that made it: dpgrs 0\.1, commit 000"
-    ):
-        verify_release(bundle)
+    assert "Check the bundle with the program that made it: dpgrs 0.1, commit 000" in finding_of(bundle)
 
 
 def test_refusals__each_that_a_private_step_can_raise_names_its_condition():

@@ -204,36 +204,30 @@ def test_resolve__count_follows_source():
     assert resolve({"outcomes": {"source": "file", "count": 2}}).outcomes.count == (2,)
 
 
+SEED = "`seed` must be a whole number of at least 0 and at most 9223372036854775807"
+REPLICATES = "`replicates` must be a whole number of at least 1 and at most 10000, got"
+SIZE = "must be a whole number of at least 1 and at most 10000000"
+BELOW_1 = "must be a finite number of at least 1e-30 and below 1, got"
+EPSILON = "must be a finite number of at least 0.0001 and at most 10000"
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
         ("study", "a b", "`study` must be a name of letters, digits, `_` and `-`, got a b."),
         ("study", "../up", "got ../up."),
         ("study", True, "got true."),
-        ("seed", -1, "`seed` must be a whole number of at least 0 and at most 9223372036854775807, got -1."),
+        ("seed", -1, f"{SEED}, got -1."),
+        ("seed", "1.5", f"{SEED}, got 1.5."),
+        ("seed", 10**4000, SEED),
+        ("seed", "9" * 20_000, SEED),
         ("study", "a\nb", "got a b."),
         ("study", "", 'got "".'),
-        (
-            "privacy.delta",
-            10**400,
-            "`privacy.delta` must be a finite number of at least 1e-30 and below 1, got 1000",
-        ),
-        (
-            "seed",
-            "1.5",
-            "`seed` must be a whole number of at least 0 and at most 9223372036854775807, got 1.5.",
-        ),
+        ("privacy.delta", 10**400, f"`privacy.delta` {BELOW_1} 1000"),
         ("mode", "fast", "`mode` must be one of benchmark, release, got fast."),
-        (
-            "replicates",
-            0,
-            "`replicates` must be a whole number of at least 1 and at most 10000, got 0. For",
-        ),
-        (
-            "replicates",
-            [1, 2],
-            "`replicates` must be a whole number of at least 1 and at most 10000, got [1, 2].",
-        ),
+        ("replicates", 0, f"{REPLICATES} 0. For"),
+        ("replicates", 10**9, f"{REPLICATES} 1000000000."),
+        ("replicates", [1, 2], f"{REPLICATES} [1, 2]."),
         ("replicates", None, "got null."),
         ("replicates", True, "got true."),
         ("cohort.chromosomes", [], "`cohort.chromosomes` must be a list with at least one entry, got []."),
@@ -241,49 +235,50 @@ def test_resolve__count_follows_source():
         ("cohort.chromosomes", ["1", "a/b"], "`cohort.chromosomes`, entry 2, must be a name"),
         ("cohort.keep_filtered", "maybe", "`cohort.keep_filtered` must be true or false, got maybe."),
         ("variants.maf", 0.5, "`variants.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
-        (
-            "variants.size",
-            [10, 0],
-            "`variants.size`, entry 2, must be a whole number of at least 1 and at most 10000000, got 0.",
-        ),
+        ("variants.size", [10, 0], f"`variants.size`, entry 2, {SIZE}, got 0."),
+        ("variants.size", 10**12, f"`variants.size`, entry 1, {SIZE}"),
         ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
-        (
-            "outcomes.bound",
-            ".inf",
-            "`outcomes.bound` must be a finite number above 0 and at most 1000, got Infinity.",
-        ),
-        (
-            "privacy.epsilon",
-            0,
-            "must be a finite number of at least 0.0001 and at most 10000, got 0.0.",
-        ),
-        (
-            "privacy.epsilon",
-            "high",
-            "`privacy.epsilon`, entry 1, must be a finite number of at least 0.0001",
-        ),
+        ("outcomes.bound", ".inf", "must be a finite number above 0 and at most 1000, got Infinity."),
+        ("privacy.epsilon", 0, f"{EPSILON}, got 0.0."),
+        ("privacy.epsilon", "high", f"`privacy.epsilon`, entry 1, {EPSILON}"),
         ("privacy.epsilon", [1, 1.0], "`privacy.epsilon` must be a list without repeated entries"),
-        (
-            "privacy.delta",
-            "1",
-            "`privacy.delta` must be a finite number of at least 1e-30 and below 1, got 1.0.",
-        ),
+        ("privacy.epsilon", list(range(1, 100_001)), "must be a list of at most 100 entries, got 100000."),
+        ("privacy.delta", "1", f"`privacy.delta` {BELOW_1} 1.0."),
         ("privacy.delta", 0, "got 0.0."),
         ("privacy.budget", -1, "`privacy.budget` must be null or a finite number above 0, got -1.0."),
         ("privacy.unit", "man", "`privacy.unit` must be one of haplotype, person, null, got man."),
-        (
-            "methods",
-            ["elastic-net"],
-            "`methods`, entry 1, must be one of ols, ridge, gblup, reusecov-gauss, ",
-        ),
+        ("methods", ["elastic-net"], "`methods`, entry 1, must be one of ols, ridge, gblup, "),
+        ("methods", ["ridge"] * 100_000, "`methods` must be a list of at most 100 entries, got 100000."),
+        ("outcomes.file", "a\0b", r"`outcomes.file` must be text without a null character, got a\x00b."),
+        ("dataset.version", "\ud800", r"`dataset.version` must be text in Unicode, got \ud800."),
+        ("cohort.vcf", f"a/{'x' * 256}", "must be a path of at most 4095 characters, 255 bytes a name"),
+        ("cohort.vcf", "s3://b/c.gz", "must be a path on this machine, got s3://b/c.gz. Download the file"),
+        ("privacy.ledger", "a/" * 2500, "`privacy.ledger` must be a path of at most 4095 characters"),
     ],
 )
 def test_resolve__raise_on_bad_value(key, value, message):
     with pytest.raises(UsageError) as caught:
         resolve(settings(key, value))
-    assert message in str(caught.value)
-    assert str(caught.value).count("\n") == 0
+    line = str(caught.value)
+    assert message in line
+    assert "\n" not in line
+    assert len(line) < 400
+
+
+@pytest.mark.parametrize("title", ["[" * 100_000 + "{chrom}", "long " * 2000])
+def test_resolve__takes_long_text(title):
+    assert examine(settings("release.title", title))[1] == []
+
+
+def test_schema__every_list_and_every_whole_number_has_an_end():
+    for key, part in keys().items():
+        kinds = part.get("type", [])
+        if "array" in kinds:
+            assert "maxItems" in part, key
+            part = part["items"]
+        if "integer" in part.get("type", []):
+            assert "maximum" in part, key
 
 
 @pytest.mark.parametrize(
@@ -310,10 +305,7 @@ def test_resolve__raise_on_unknown_key(key, message):
     ("key", "written"),
     [
         ("privacy.delta", "`privacy: {delta: 1e-07}`, or `--config 'privacy={delta: 1e-07}'`."),
-        (
-            "cohort.simulation.people",
-            "`cohort: {simulation: {people: 500}}`, or `--config 'cohort={simulation: {people: 500}}'`.",
-        ),
+        ("cohort.simulation.people", "`cohort: {simulation: {people: 500}}`, or `--config 'cohort="),
     ],
 )
 def test_resolve__dotted_keys_are_told_how_to_be_written(key, written):

@@ -4,6 +4,7 @@ import os
 import socket
 import warnings
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -100,12 +101,16 @@ def test_write_table__text(tmp_path):
     assert (tmp_path / "t.tsv").read_text() == "a\tb\tc\n1\t0.3\tx\n2\t\t\n"
 
 
-@pytest.mark.parametrize("content", [None, b"", b"text", b"PK broken"])
-def test_load_arrays__raise_on_another_file(tmp_path, content):
+DAMAGED = (b"", b"text", b"a\tb\n1\t2\n3", b"a\tc\n1\t2\n", b"a\tb\n1\t\xff\n", b"PK broken", None)
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+@pytest.mark.parametrize("read", [load_arrays, partial(read_table, required=["a", "b"])])
+def test_readers__raise_on_another_file(tmp_path, read, content):
     if content is not None:
-        (tmp_path / "a.npz").write_bytes(content)
+        (tmp_path / "file").write_bytes(content)
     with refused("file-not-as-written"):
-        load_arrays(tmp_path / "a.npz")
+        read(tmp_path / "file")
 
 
 @pytest.mark.parametrize(("offset", "bit"), [(8, 1), (8, 1 << 5), (10, 1 << 3)])
@@ -122,14 +127,6 @@ def test_read_table__round_trip(tmp_path):
     table = pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]})
     write_table(tmp_path / "t.tsv", table)
     pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", required=["b"]), table)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"a\tb\n1\t2\n3", b"a\tc\n1\t2\n", b"a\tb\n1\t\xff\n"])
-def test_read_table__raise_on_a_damaged_file(tmp_path, content):
-    if content is not None:
-        (tmp_path / "t.tsv").write_bytes(content)
-    with refused("file-not-as-written"):
-        read_table(tmp_path / "t.tsv", required=["a", "b"])
 
 
 SITES = pd.DataFrame({"contig": ["1", "1"], "position": [5, 9], "id": [".", "rs1"], "ref": ["A", "A"]})

@@ -27,28 +27,19 @@ def parts(tmp_path):
 
 
 def test_find_genotype_files__patterns(tmp_path):
-    for name in (
-        "1_a.vcf",
-        "1_b.vcf",
-        "1_b.vcf.csi",
-        "1[c.vcf",
-        "2.bed",
-        "2.pgen",
-        "3.bed",
-        "4_x.pgen",
-        "4_y.pgen",
-    ):
+    names = ["1_a.vcf", "1_b.vcf", "1_b.vcf.csi", "1[c.vcf", "2.bed", "2.pgen", "3.bed", "4_x.pgen"]
+    for name in [*names, "4_y.pgen"]:
         (tmp_path / name).touch()
 
-    def names(pattern, chromosome, **options):
+    def found(pattern, chromosome, **options):
         return [path.name for path in find_genotype_files(f"{tmp_path}/{pattern}", chromosome, **options)]
 
-    assert names("{chrom}_*", "1") == ["1_a.vcf", "1_b.vcf"]
-    assert names("{chrom}[*.vcf", "1") == ["1[c.vcf"]
-    assert names("{chrom}.vcf", "7") == ["7.vcf"]
-    assert names("{chrom}", "3", is_prefix=True) == ["3.bed"]
-    assert names("{chrom}_*", "4", is_prefix=True) == ["4_x.pgen", "4_y.pgen"]
-    assert names("{chrom}.bed", "2", is_prefix=True) == ["2.bed"]
+    assert found("{chrom}_*", "1") == ["1_a.vcf", "1_b.vcf"]
+    assert found("{chrom}[*.vcf", "1") == ["1[c.vcf"]
+    assert found("{chrom}.vcf", "7") == ["7.vcf"]
+    assert found("{chrom}", "3", is_prefix=True) == ["3.bed"]
+    assert found("{chrom}_*", "4", is_prefix=True) == ["4_x.pgen", "4_y.pgen"]
+    assert found("{chrom}.bed", "2", is_prefix=True) == ["2.bed"]
 
 
 @pytest.mark.parametrize(

@@ -88,20 +88,10 @@ def test_draw__counts_the_accuracy_of_weights_by_another_fit(study):
 @pytest.mark.parametrize(("epsilon", "n_outcomes"), [(0.007, 1000), (0.02, 10_000)])
 def test_draw__the_scale_of_later_noise_is_that_of_all_variants(epsilon, n_outcomes):
     """Of 512 variants X'X has another share and rows have smaller norms: noise of X'Y would be in range."""
-    request = PrivacyRequest(
-        rows="people",
-        coding="frequency",
-        n_variants=10_000,
-        n_outcomes=n_outcomes,
-        outcome_bound=3.0,
-        outcome_norm=math.sqrt(n_outcomes),
-        row_norm=math.sqrt(3000),
-        epsilon=epsilon,
-        delta=1e-6,
-        count_share=0.02,
-        covariate_share=0.1,
-        neighbours="add-remove",
-    )
+    terms = {"rows": "people", "coding": "frequency", "n_variants": 10_000, "n_outcomes": n_outcomes}
+    terms |= {"outcome_bound": 3.0, "outcome_norm": math.sqrt(n_outcomes), "row_norm": math.sqrt(3000)}
+    terms |= {"count_share": 0.02, "covariate_share": 0.1, "neighbours": "add-remove"}
+    request = PrivacyRequest(**terms, epsilon=epsilon, delta=1e-6)
     later = LaterRequest(mechanism_of("blup"), request, n_outcomes)
     names = [f"y{i}" for i in range(n_outcomes)]
     regression = SimpleNamespace(data=SimpleNamespace(outcomes=SimpleNamespace(drawn_names=names)))

@@ -92,11 +92,6 @@ def test_take_sites__takes_the_rows_that_were_read(tmp_path, form, field):
     assert by_person(*planes, IDS) == by_hand(copies, field)
 
 
-def test_rows__of_dosages_are_those_of_a_vcf(tmp_path):
-    copies = cohort(3, is_fractional=True)
-    assert rows_of(tmp_path / "v", "vcf", "DS", copies) == rows_of(tmp_path / "p", "pgen", "DS", copies)
-
-
 def test_rows__of_uneven_dosages_are_the_same_in_either_order_of_a_bgen(tmp_path):
     copies = np.where(np.isfinite(cohort(4)), np.random.default_rng(4).random((M, N)) * 2, np.nan)
     found = [

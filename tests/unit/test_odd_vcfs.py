@@ -53,10 +53,7 @@ READABLE = {
     "contig with chr": (vcf_text(record(5, "0|0 0|1 1|1", contig="chr1"), contigs=("chr1",)), rows(ALLELES)),
     "INFO of a million letters": (vcf_text(record(5, "0|0 0|1 1|1", info="X" * 10**6)), rows(ALLELES)),
     "REF of a hundred thousand letters": (vcf_text(record(5, "0|0 0|1 1|1", ref="A" * 10**5)), rows(ALLELES)),
-    "several ALTs of one symbol": (
-        vcf_text(record(5, "0|0 0|1 1|1", alt="C,<DEL>,<DEL>")),
-        rows(ALLELES),
-    ),
+    "several ALTs of one symbol": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,<DEL>,<DEL>")), rows(ALLELES)),
     "twelve alleles": (
         vcf_text(record(5, "0|11 10|1 2|2", alt="C,G,T,AA,AC,AG,AT,CA,CC,CG,CT")),
         rows(*([int(k == x) for x in (0, 11, 10, 1, 2, 2)] for k in range(1, 12))),
@@ -72,10 +69,7 @@ READABLE = {
     ),
     "position with zeros in front": (vcf_text(record("0005", "0|0 0|1 1|1")), rows(ALLELES)),
     "position with thousands of zeros": (vcf_text(record("0" * 5000 + "5", "0|0 0|1 1|1")), rows(ALLELES)),
-    "largest position": (
-        vcf_text(record(2**31 - 1, "0|0 0|1 1|1")),
-        rows(ALLELES, positions=[2**31 - 1]),
-    ),
+    "largest position": (vcf_text(record(2**31 - 1, "0|0 0|1 1|1")), rows(ALLELES, positions=[2**31 - 1])),
     "GT is not the first": (vcf_text(record(5, "9:0|0 8:0|1 7:1|1", format_="DP:GT")), rows(ALLELES)),
     "further fields": (vcf_text(record(5, "0|0:1:a,b 0|1:2 1|1", format_="GT:DP:XX")), rows(ALLELES)),
     "format that is not declared": (
@@ -115,6 +109,11 @@ def line(number, words):
     return f"line {HEADER_LINES + number}: {words}"
 
 
+FEWER = "the record must have as many columns as the header, got fewer"
+MORE = "the record must have as many columns as the header, got more"
+HEADER_AGAIN = "a line that begins with `#` must stand above all records"
+ALLELE_TWICE = "REF and ALT must be alleles of"
+
 BROKEN = {
     "nothing": (b"", "is empty"),
     "no header": (GOOD, "must begin with `##fileformat=VCF`"),
@@ -135,83 +134,44 @@ BROKEN = {
     "mark of byte order": ("\ufeff" + vcf_text(GOOD), "must begin with `##fileformat=VCF`"),
     "UTF-16": (vcf_text(GOOD).encode("utf-16"), "must begin with `##fileformat=VCF`"),
     "zip": (b"PK\3\4" + bytes(100), "must begin with `##fileformat=VCF`"),
-    "comment among records": (
-        vcf_text(GOOD, "# seen by somebody\n", GOOD),
-        line(2, "a line that begins with `#` must stand above all records"),
-    ),
+    "comment among records": (vcf_text(GOOD, "# seen by somebody\n", GOOD), line(2, HEADER_AGAIN)),
     "second header": (
         vcf_text(GOOD, vcf_text(record(7, "0|0 0|1 1|1"), samples=("C", "B", "A"))),
-        line(2, "a line that begins with `#` must stand above all records"),
+        line(2, HEADER_AGAIN),
     ),
     "second header without records between": (
         vcf_text(vcf_text(GOOD, samples=("C", "B", "A"))),
-        line(1, "a line that begins with `#` must stand above all records"),
+        line(1, HEADER_AGAIN),
     ),
     "two BGZF files in one": (
         bgzf(vcf_text(GOOD)) + bgzf(vcf_text(GOOD, samples=("C", "B", "A"))),
-        line(2, "a line that begins with `#` must stand above all records"),
+        line(2, HEADER_AGAIN),
     ),
-    "REF is ALT": (vcf_text(record(5, "0|0 0|1 1|1", alt="A")), line(1, "REF and ALT must be alleles of")),
+    "REF is ALT": (vcf_text(record(5, "0|0 0|1 1|1", alt="A")), line(1, ALLELE_TWICE)),
     "REF is ALT in lower case": (
         vcf_text(GOOD, record(5, "0|0 0|1 1|1", ref="ACG", alt="acg")),
-        line(2, "REF and ALT must be alleles of"),
+        line(2, ALLELE_TWICE),
     ),
-    "ALT twice": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,C")), line(1, "REF and ALT must be alleles of")),
+    "ALT twice": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,C")), line(1, ALLELE_TWICE)),
     "no sample id": (vcf_text(GOOD, samples=("A", "", "C")), "got another for sample 2"),
     "NUL in a sample id": (vcf_text(GOOD, samples=("A", "B", "C\0")), "got another for sample 3"),
     "page of a server": ("<html><body>404 Not Found</body></html>", "must begin with `##fileformat=VCF`"),
     "line ends of old": (vcf_text(GOOD).replace("\n", "\r"), "has no #CHROM line"),
-    "blanks for tabs": (
-        vcf_text(GOOD.replace("\t", " ")),
-        line(1, "the record must have as many columns as the header, got fewer"),
-    ),
-    "column less": (
-        vcf_text(GOOD, record(6, "0|0 0|1")),
-        line(2, "the record must have as many columns as the header, got fewer"),
-    ),
-    "column more": (
-        vcf_text(GOOD, record(6, "0|0 0|1 0|0 0|0")),
-        line(2, "the record must have as many columns as the header, got more"),
-    ),
-    "a line of tabs": (
-        vcf_text(GOOD, "\t" * 10**6 + "\n"),
-        line(2, "the record must have as many columns as the header, got more"),
-    ),
-    "a word on a line": (
-        vcf_text(GOOD, "hello\n", GOOD),
-        line(2, "the record must have as many columns as the header, got fewer"),
-    ),
-    "empty line between records": (
-        vcf_text(GOOD, "\n", GOOD),
-        line(2, "the record must have as many columns as the header, got fewer"),
-    ),
-    "empty lines at the end": (
-        vcf_text(GOOD) + "\n\n",
-        line(2, "the record must have as many columns as the header, got fewer"),
-    ),
+    "blanks for tabs": (vcf_text(GOOD.replace("\t", " ")), line(1, FEWER)),
+    "column less": (vcf_text(GOOD, record(6, "0|0 0|1")), line(2, FEWER)),
+    "column more": (vcf_text(GOOD, record(6, "0|0 0|1 0|0 0|0")), line(2, MORE)),
+    "a line of tabs": (vcf_text(GOOD, "\t" * 10**6 + "\n"), line(2, MORE)),
+    "a word on a line": (vcf_text(GOOD, "hello\n", GOOD), line(2, FEWER)),
+    "empty line between records": (vcf_text(GOOD, "\n", GOOD), line(2, FEWER)),
+    "empty lines at the end": (vcf_text(GOOD) + "\n\n", line(2, FEWER)),
     "NUL in a call": (vcf_text(record(5, "0|0 0|\0 1|1")), line(1, "the call of sample 2")),
     "NUL in the position": (vcf_text(record("5\0", "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "NUL in REF": (vcf_text(record(5, "0|0 0|1 1|1", ref="A\0")), line(1, "`REF` must be of printable")),
-    "line of NULs": (
-        vcf_text(GOOD, "\0" * 4096 + "\n"),
-        line(2, "the record must have as many columns as the header, got fewer"),
-    ),
-    "negative position": (vcf_text(GOOD, record(-5, "0|0 0|1 1|1")), line(2, "`POS` must be")),
-    "position 0": (vcf_text(record(0, "0|0 0|1 1|1")), line(1, "`POS` must be")),
-    "position too large": (vcf_text(record(2**31, "0|0 0|1 1|1")), line(1, "`POS` must be")),
-    "position far too large": (vcf_text(record("9" * 30, "0|0 0|1 1|1")), line(1, "`POS` must be")),
-    "position of thousands of digits": (
-        vcf_text(record("9" * 5000, "0|0 0|1 1|1")),
-        line(1, "`POS` must be"),
-    ),
-    "position in Arabic digits": (vcf_text(record("٣", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "line of NULs": (vcf_text(GOOD, "\0" * 4096 + "\n"), line(2, FEWER)),
     "position that clears the screen": (
         vcf_text(record(5, "0|0 0|1 1|1").replace("\t5\t", "\t5\x1b[2J\t")),
         line(1, r"`POS` must be a whole number from 1 to 2^31 - 1, got 5\x1b[2J. Mend the record."),
     ),
-    "position in words": (vcf_text(record("5e6", "0|0 0|1 1|1")), line(1, "`POS` must be")),
-    "position with a fraction": (vcf_text(record("5.0", "0|0 0|1 1|1")), line(1, "`POS` must be")),
-    "no position": (vcf_text(record("", "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "no REF": (vcf_text(record(5, "0|0 0|1 1|1", ref="")), line(1, "`REF` must be of printable")),
     "REF of thousands of letters and a gap": (
         vcf_text(record(5, "0|0 0|1 1|1", ref="A" * 5000 + "-")),
@@ -245,29 +205,23 @@ BROKEN = {
     "damage in BGZF": (flipped(bgzf(many()), 2000), "is truncated or damaged"),
     "gzip with more behind it": (gzip.compress(vcf_text(GOOD).encode()) + b"more", "is truncated or damaged"),
     "half an end of BGZF": (bgzf(vcf_text(GOOD))[:-10], "is truncated"),
-} | {
+}
+NO_POSITIONS = (-5, 0, 2**31, "9" * 30, "9" * 5000, "٣", "5e6", "5.0", "")
+BROKEN |= {
+    f"position {str(position)[:9]!r} of length {len(str(position))}": (
+        vcf_text(GOOD, record(position, "0|0 0|1 1|1")),
+        line(2, "`POS` must be"),
+    )
+    for position in NO_POSITIONS
+}
+NO_CALLS = ("a|b", "0|", "||1", " 1|0", "1| 0", "0|1 ", "|", "0||1", "-1|0", "+1|0", "0|1x", "0,1", "0|1.0")
+NO_CALLS += ("0|-", "A", "1e0|0")
+BROKEN |= {
     f"call {call!r}": (
         vcf_text(record(5, "0|0 CALL 1|1").replace("CALL", call)),
         line(1, "the call of sample 2"),
     )
-    for call in (
-        "a|b",
-        "0|",
-        "||1",
-        " 1|0",
-        "1| 0",
-        "0|1 ",
-        "|",
-        "0||1",
-        "-1|0",
-        "+1|0",
-        "0|1x",
-        "0,1",
-        "0|1.0",
-        "0|-",
-        "A",
-        "1e0|0",
-    )
+    for call in NO_CALLS
 }
 
 
@@ -339,28 +293,3 @@ def test_ingest__refuses_what_is_broken_in_one_line(tmp_path, content, words):
     assert words in errors
     assert errors.removesuffix("\n").isprintable()
     assert not store.exists()
-
-
-def test_ingest__index_of_another_file(tmp_path):
-    (tmp_path / "a.vcf.gz").write_bytes(bgzf(many(50)))
-    pysam.tabix_index(str(tmp_path / "a.vcf.gz"), preset="vcf", keep_original=True)
-    code, errors, _ = ingest(tmp_path, bgzf(many(40)))
-    assert code == 1
-    assert "belongs to another version of the file" in errors
-    assert errors.count("\n") == 1
-
-
-def test_ingest__index_that_is_none(tmp_path):
-    (tmp_path / "a.vcf.gz.tbi").write_bytes(b"no index at all")
-    code, errors, store = ingest(tmp_path, bgzf(vcf_text(GOOD)))
-    # The whole file is read then: an index only saves time.
-    assert code == 0, errors
-    assert HaplotypeStore.open(store).n_variants == 1
-
-
-def test_ingest__a_folder(tmp_path):
-    result = CliRunner().invoke(
-        main, ["ingest-chromosome", str(tmp_path), "--chromosome", "1", "--output", str(tmp_path / "s")]
-    )
-    assert result.exit_code == 2
-    assert "is not there" in result.stderr or "is a folder" in result.stderr

@@ -130,13 +130,6 @@ def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, ca
     assert make(columns, mode=mode, least_share=0.47).names == ("good", "few")
 
 
-def test_make_outcomes__columns_are_judged_by_the_people_with_genotypes(make):
-    few = [value if number < 15 else "" for number, value in enumerate(STANDARD)]
-    others = [(f"else{number}", 0.5, 0.5) for number in range(20)]
-    with refused("too-few-shared-people", "few"):
-        make({"few": few, "all": STANDARD}, mode="benchmark", others=others)
-
-
 def test_make_outcomes__both_haplotypes_of_a_person_have_the_outcome(make):
     outcomes = make({"a": STANDARD}, rows="haplotypes", mode="benchmark", test_share=0.5)
     np.testing.assert_array_equal(outcomes.values[5], [np.repeat(STANDARD, 2)])
@@ -170,10 +163,6 @@ def test_make_outcomes__prevalence_is_that_of_the_constants(make, tmp_path, coun
     outcomes = make(columns, scales=scales, count=count, mode="benchmark")
     np.testing.assert_array_equal(outcomes.prevalence, [np.nan, 0.2, np.nan][:count])
     np.testing.assert_array_equal(outcomes.population_prevalence, [np.nan, 0.01, np.nan][:count])
-
-
-def test_make_outcomes__without_constants_no_prevalence_is_known(make):
-    assert np.isnan(make({"case": np.arange(len(PEOPLE)) % 2 * 2 - 1}, mode="benchmark").prevalence).all()
 
 
 def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make, tmp_path):

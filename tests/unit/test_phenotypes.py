@@ -139,9 +139,11 @@ def test_read_outcomes__columns_that_are_not_used_may_hold_anything(write):
         read_outcomes(path)
 
 
-def test_read_outcomes__ids_stay_text(write):
-    table = read_outcomes(write("IID\theight\n007\t1\n1e3\t2\nNA\t3\n"))
+def test_read_outcomes__ids_stay_text_and_fid_is_no_outcome(write):
+    path = write("FID\tIID\theight\tbmi\na\t007\t1\t1\nb\t1e3\t2\t2\nc\tNA\t3\t3\n")
+    table = read_outcomes(path)
     assert table.index.tolist() == ["007", "1e3", "NA"]
+    assert outcome_names(path) == table.columns.tolist() == ["height", "bmi"]
 
 
 @pytest.mark.parametrize(
@@ -160,34 +162,26 @@ def test_read_outcomes__ids_stay_text(write):
         ("height\tsample\n1\tHG1\n", ("id-column-missing", "`sample`", "`IID`", "line 1")),
         ("sample\theight\theight\nHG1\t1\t2\n", ("column-name-invalid", "column 2", "column 3")),
         ("sample\t\theight\nHG1\t1\t2\n", ("column-name-invalid", "column 2")),
-        (
-            "sample\theight\nHG1\t1\nHG2\t2\nHG1\t3\n",
-            ("person-twice", "line 4", "line 2"),
-        ),
+        ("sample\theight\nHG1\t1\nHG2\t2\nHG1\t3\n", ("person-twice", "line 4", "line 2")),
         ("sample\theight\n\t1\n", ("sample-id-empty", "line 2")),
-        (
-            "sample\theight\tbmi\nHG1\t1\t2\nHG2\t1\n",
-            ("line-width", "line 3", "got 2"),
-        ),
+        ("sample\theight\tbmi\nHG1\t1\t2\nHG2\t1\n", ("line-width", "line 3", "got 2")),
         ("sample\theight\nHG1\t1\t2\n", ("line-width", "line 2", "got 3")),
-        ("sample\theight\tbmi\nHG1\t1\ttall\n", ("cell-not-a-number", "`bmi`", "line 2")),
-        ("sample\theight\nHG1\tinf\n", ("cell-not-a-number", "`height`", "line 2")),
+        ("sample\theight\n\xff\xfe\x00\t1\n", ("table-not-text",)),
     ],
 )
 def test_read_outcomes__raise_on_bad_table(write, text, fault):
     path = write(text)
+    path.write_bytes(text.encode("latin-1"))  # of which not all is UTF-8
     with refused(*fault) as caught:
         read_outcomes(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_read_outcomes__raise_on_missing_file(tmp_path):
+@pytest.mark.parametrize("name", ["absent.tsv", "absent.parquet"])
+def test_read_outcomes__raise_on_missing_file_and_on_a_folder(tmp_path, name):
     with refused("file-missing", error=UsageError):
-        read_outcomes(tmp_path / "absent.tsv")
-
-
-def test_read_outcomes__raise_on_folder(tmp_path):
+        outcome_names(tmp_path / name)
     with refused("file-unreadable"):
         read_outcomes(tmp_path)
 
@@ -196,13 +190,6 @@ def test_read_outcomes__raise_on_truncated_gzip(write):
     path = write("sample\theight\n" + "".join(f"HG{i}\t{i / 7}\n" for i in range(2000)), "cut.tsv.gz")
     path.write_bytes(path.read_bytes()[:-100])
     with refused("gzip-damaged"):
-        read_outcomes(path)
-
-
-def test_read_outcomes__raise_on_binary_file(tmp_path):
-    path = tmp_path / "image.tsv"
-    path.write_bytes(b"sample\theight\n\xff\xfe\x00\t1\n")
-    with refused("table-not-text"):
         read_outcomes(path)
 
 
@@ -256,11 +243,6 @@ def test_describe_scale__bounds(values, is_raw):
     with np.errstate(all="ignore"):
         scale = describe_scale(pd.DataFrame({"first": with_moments(0, 1, n=len(values)), "y": values}))
     assert scale["is_raw"].tolist() == [False, is_raw]
-
-
-def test_outcome_names__those_of_the_table(write):
-    path = write("FID,IID,height,bmi\na,HG1,0.5,1\n", "y.csv")
-    assert outcome_names(path) == read_outcomes(path).columns.tolist() == ["height", "bmi"]
 
 
 FRAME = {"height": [0.5, None], "IID": ["HG1", "007"], "FID": ["a", "b"], "case": [True, False], "n": [3, -9]}
@@ -320,11 +302,6 @@ def test_read_outcomes__raise_on_what_is_no_parquet(tmp_path, content):
         read_outcomes(path)
 
 
-def test_read_outcomes__raise_on_missing_parquet(tmp_path):
-    with refused("file-missing", error=UsageError):
-        outcome_names(tmp_path / "y.parquet")
-
-
 SCALES = "outcome\tcenter\tsd\tprevalence\torigin\nheight\t170\t10\t\tNHS 2019\ncase\t\t\t0.2\t\n"
 
 
@@ -342,22 +319,16 @@ def test_standardise__centre_and_scale_or_prevalence(write):
     ("text", "message"),
     [
         ("name\tscale\nheight\t10\n", "line 2: must have centre and scale, or prevalence alone"),
+        ("outcome\tscale\tprevalence\nh\t1\t0.5\n", "line 2: must have centre and scale, or prevalence"),
         ("height\tcentre\n170\t10\n", "line 1: the column `outcome` must be there"),
         ("outcome\tcentre\tscale\nh\t1\t0\n", "line 2: the scale must be above 0"),
-        (
-            "outcome\tcentre\tscale\nh\t1\t2\nh\t1\t2\n",
-            "line 3: must name each outcome once, got that of line 2",
-        ),
+        ("outcome\tcentre\tscale\nh\t1\t2\nh\t1\t2\n", "line 3: must name each outcome once, got that of"),
         ("outcome\tcentre\tscale\n\t1\t2\n", "line 2: must name each outcome once, got none"),
         ("outcome\tcentre\tscale\nh\tx\t2\n", "column `centre`: must be a finite number"),
         ("outcome\tprevalence\nh\t1\n", "line 2: the prevalence must be between 0 and 1"),
         (
             "outcome\tprevalence\tpopulation_prevalence\nh\t0.5\t0\n",
             "line 2: the population_prevalence must be between 0 and 1",
-        ),
-        (
-            "outcome\tscale\tprevalence\nh\t1\t0.5\n",
-            "line 2: must have centre and scale, or prevalence alone",
         ),
     ],
 )

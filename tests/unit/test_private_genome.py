@@ -42,34 +42,18 @@ def cohort(genome):
     calls = {contig: rng.integers(0, 3, (N_PEOPLE, 7)) for contig in CONTIGS}
     axes = rng.integers(-9000, 9000, (2, N_PEOPLE))
     Y = grid_outcomes(rng.standard_normal((2, N_PEOPLE)), bound=3.0, row_norm=1.25)
+    options = {"axes": axes, "outcome_norm": 1.25, "n_shared": 2, "made_with": MADE_WITH}
     sums = [
-        chromosome_sums(
-            [slab_of(calls[chromosome.contig])],
-            chromosome,
-            Y,
-            axes=axes,
-            outcome_norm=1.25,
-            n_shared=2,
-            made_with=MADE_WITH,
-        )
+        chromosome_sums([slab_of(calls[chromosome.contig])], chromosome, Y, **options)
         for chromosome in genome.chromosomes
     ]
     return calls, axes, Y, sums
 
 
 def request_of(genome, **changed):
-    terms = {
-        "rows": "people",
-        "n_variants": genome.n_variants,
-        "n_directions": genome.n_directions,
-        "n_outcomes": 2,
-        "outcome_bound": 3.0,
-        "outcome_norm": 1.25,
-        "epsilon": 1.0,
-        "delta": 1e-6,
-        "coding": "frequency",
-        "row_norm": 0.875,
-    }
+    terms = {"rows": "people", "coding": "frequency", "row_norm": 0.875, "outcome_norm": 1.25}
+    terms |= {"n_variants": genome.n_variants, "n_directions": genome.n_directions, "n_outcomes": 2}
+    terms |= {"outcome_bound": 3.0, "epsilon": 1.0, "delta": 1e-6}
     return GenomeRequest(**terms | changed)
 
 

@@ -27,11 +27,17 @@ def test_load__raise_on_another_kind_of_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arrays", [{"labels": np.array("[{")}, {"labels": np.array("[]"), "a/0": np.arange(2)}]
+    ("arrays", "fault"),
+    [
+        ({"labels": np.array("[{")}, "labelled-arrays-form"),
+        ({"labels": np.array("[]"), "a/0": np.arange(2)}, "labelled-arrays-form"),
+        ({"labels": np.array("[{}]"), "w/7": np.zeros(2)}, "labelled-arrays-form"),
+        ({"a": np.zeros(2)}, "labels-missing"),
+    ],
 )
-def test_load_labelled__raise_on_other_arrays(tmp_path, arrays):
+def test_load_labelled__raise_on_other_arrays(tmp_path, arrays, fault):
     save_arrays(tmp_path / "a.npz", arrays)
-    with refused("labelled-arrays-form"):
+    with refused(fault):
         load_labelled(tmp_path / "a.npz")
 
 
@@ -70,12 +76,3 @@ def test_labelled__reads_what_is_taken_alone(tmp_path):
     assert found[0][1].keys() == {"w", "v"}
     with refused("file-not-as-written"):
         found[-1]
-
-
-def test_load_labelled__raise_on_other_files(tmp_path):
-    save_arrays(tmp_path / "other.npz", {"a": np.zeros(2)})
-    with refused("labels-missing"):
-        load_labelled(tmp_path / "other.npz")
-    save_arrays(tmp_path / "wrong.npz", {"labels": np.array("[{}]"), "w/7": np.zeros(2)})
-    with refused("labelled-arrays-form"):
-        load_labelled(tmp_path / "wrong.npz")

@@ -70,18 +70,9 @@ def test_request__counts_of_outcomes_tell_draws_apart_where_there_are_any():
 
 @pytest.mark.parametrize(("outcome_budget", "shares"), [("joint", [1, 3]), ("separate", [1, 1])])
 def test_request_grid__is_every_combination(outcome_budget, shares):
-    grid = request_grid(
-        protections=["full"],
-        accountings=["gdp", "paper"],
-        epsilons=[1.0, 2.0],
-        sizes=[4, 8],
-        counts=[1, 3],
-        outcome_budget=outcome_budget,
-        neighbours="add-remove",
-        rows="people",
-        outcome_bound=3.0,
-        delta=1e-6,
-    )
+    terms = {"rows": "people", "outcome_bound": 3.0, "delta": 1e-6, "neighbours": "add-remove"}
+    terms |= {"protections": ["full"], "accountings": ["gdp", "paper"], "epsilons": [1.0, 2.0]}
+    grid = request_grid(**terms, sizes=[4, 8], counts=[1, 3], outcome_budget=outcome_budget)
     terms = [(one.accounting, one.epsilon, one.n_variants, count) for one, count in grid]
     assert terms == list(product(["gdp", "paper"], [1.0, 2.0], [4, 8], [1, 3]))
     assert [one.n_outcomes for one, _ in grid[:2]] == shares
@@ -326,19 +317,10 @@ def test_fit_reusecov__negative_eigenvalues_do_not_blow_up_the_weights():
 def test_private_statistics__every_draw_has_its_own_scale(rows, unit, n_rows_of_unit, neighbours, accounting):
     """The scales, written out from docs/explanation/methods.md, so that no wrong size or share slips by."""
     d, n_outcomes, bound, is_replaced = 7, 300, 2.0, neighbours == "replace-one"
-    terms = PrivacyRequest(
-        rows=rows,
-        n_variants=d,
-        n_outcomes=n_outcomes,
-        outcome_bound=bound,
-        epsilon=2.0,
-        delta=1e-6,
-        gram_share=0.3,
-        count_share=0.2,
-        neighbours=neighbours,
-        unit=unit,
-        accounting=accounting,
-    )
+    split = {"gram_share": 0.3, "count_share": 0.2}
+    relation = {"rows": rows, "neighbours": neighbours, "unit": unit, "accounting": accounting}
+    sizes = {"n_variants": d, "n_outcomes": n_outcomes, "outcome_bound": bound}
+    terms = PrivacyRequest(**sizes, **relation, **split, epsilon=2.0, delta=1e-6)
     gram_squares = {
         ("haplotypes", False): d * (d + 1) / 32,
         ("haplotypes", True): (d + 1) ** 2 // 4 / 4,
@@ -346,11 +328,8 @@ def test_private_statistics__every_draw_has_its_own_scale(rows, unit, n_rows_of_
         ("people", True): d * d + d // 2,
     }
     cross = bound * math.sqrt(d * n_outcomes) * (2 if is_replaced else 1) / (2 if rows == "haplotypes" else 1)
-    sensitivities = {
-        "count": 1.0,
-        "gram": math.sqrt(gram_squares[rows, is_replaced]),
-        "cross product": cross,
-    }
+    gram_sensitivity = math.sqrt(gram_squares[rows, is_replaced])
+    sensitivities = {"count": 1.0, "gram": gram_sensitivity, "cross product": cross}
     shares = [0.0, 0.3, 0.7] if is_replaced else [0.2, 0.8 * 0.3, 0.8 * 0.7]
     mus = dict(zip(sensitivities, split_budget(2.0, 1e-6, shares=shares, accounting=accounting), strict=True))
 

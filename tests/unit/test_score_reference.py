@@ -32,11 +32,17 @@ def study(tmp_path):
     return here, there, rows
 
 
-def scored(folder, *options, target="here.vcf.gz", reference="there.vcf.gz", name="out"):
+def run(folder, *options, target="here.vcf.gz", reference="there.vcf.gz", name="out"):
+    """Score a target beside a reference by `dpgrs score`."""
     arguments = [folder / target, "--score", folder / "y.txt", "--output", folder / name]
-    arguments += ["--reference", folder / reference, "--components", 2, *options]
-    found = CliRunner().invoke(main, ["score", *map(str, arguments)])
-    assert found.exit_code == 0, found.output
+    arguments += ["--reference", folder / reference, *options]
+    return CliRunner().invoke(main, ["score", *map(str, arguments)])
+
+
+def scored(folder, *, name="out", **files):
+    """Return tables of the target and of the reference."""
+    result = run(folder, "--components", 2, name=name, **files)
+    assert result.exit_code == 0, result.output
     tables = [f"{table}.tsv.gz" for table in ("scores", "reference")]
     return [pd.read_csv(folder / name / table, sep="\t", index_col="sample") for table in tables]
 
@@ -120,19 +126,15 @@ def test_reference__may_be_a_store(tmp_path, study):
 
 
 def test_reference__looks_for_variants_alone(tmp_path, study):
-    arguments = [tmp_path / "here.vcf.gz", "--score", tmp_path / "y.txt", "--output", tmp_path / "m"]
-    arguments += ["--reference", tmp_path / "there.vcf.gz", "--match-only"]
-    assert CliRunner().invoke(main, ["score", *map(str, arguments)]).exit_code == 0
-    match = pd.read_csv(tmp_path / "m" / "match.tsv.gz", sep="\t")["status"]
+    assert run(tmp_path, "--match-only").exit_code == 0
+    match = pd.read_csv(tmp_path / "out" / "match.tsv.gz", sep="\t")["status"]
     assert (match == "not in the reference").sum() == 20
 
 
 def test_reference__raise_on_few_variants(tmp_path, study):
     _, there, _ = study
     write_target(tmp_path / "there.vcf.gz", there[:100], contigs=["1"])
-    arguments = [tmp_path / "here.vcf.gz", "--score", tmp_path / "y.txt", "--output", tmp_path / "m"]
-    arguments += ["--reference", tmp_path / "there.vcf.gz"]
-    found = CliRunner().invoke(main, ["score", *map(str, arguments)])
-    assert (found.exit_code, found.output.count("\n")) == (1, 1)
-    assert "`--reference` must hold at least 50 common variants of two letters, got" in found.output
-    assert not (tmp_path / "m").exists()
+    result = run(tmp_path)
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert "`--reference` must hold at least 50 common variants of two letters, got" in result.output
+    assert not (tmp_path / "out").exists()

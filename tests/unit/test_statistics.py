@@ -56,12 +56,6 @@ def test_gram__no_selected_rows(rows):
     np.testing.assert_array_equal(G, np.zeros((4, 4)))
 
 
-@pytest.mark.parametrize("rows", ROWS)
-def test_gram__threads_do_not_matter(rows):
-    bits, options = random_bits(80, N_HAPLOTYPES), {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
-    np.testing.assert_array_equal(gram(bits, n_threads=2, **options), gram(bits, **options))
-
-
 def test_gram__raise_on_unknown_rows():
     with pytest.raises(ValueError, match="persons"):
         gram(random_bits(2, 4), n_haplotypes=4, rows="persons")
@@ -154,10 +148,22 @@ def test_grid_outcomes__never_leaves_the_bound(y, bound):
     assert not abs(gridded) > abs(y)
 
 
-@pytest.mark.parametrize("bound", [0.0, -1.0, 1000.1, np.nan, np.inf])
-def test_grid_outcomes__raise_on_bound(bound):
-    with refused("outcome-bound-out-of-range", "`outcomes.bound`", "1000", error=UsageError):
-        grid_outcomes(np.zeros((1, 2)), bound=bound)
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        *(
+            ({"bound": bound}, ("outcome-bound-out-of-range", "`outcomes.bound`", "1000"))
+            for bound in (0.0, -1.0, 1000.1, np.nan, np.inf)
+        ),
+        *(
+            ({"bound": 3.0, "row_norm": norm}, ("row-norm-not-positive", "`row_norm`"))
+            for norm in (0.0, -1.0, np.nan, np.inf)
+        ),
+    ],
+)
+def test_grid_outcomes__raise_on_domain(options, fault):
+    with refused(*fault, error=UsageError):
+        grid_outcomes(np.zeros((1, 2)), **options)
 
 
 def test_grid_outcomes__shrinks_long_rows_alone():
@@ -189,12 +195,6 @@ def test_grid_outcomes__is_by_row_and_never_above_the_norm(data, row_norm, n_out
         assert sum(int(entry) ** 2 for entry in column) <= (Fraction(row_norm) / Fraction(OUTCOME_STEP)) ** 2
         alone = grid_outcomes(np.asfortranarray(y[:, np.newaxis]), bound=1000.0, row_norm=row_norm)
         np.testing.assert_array_equal(alone[:, 0], column)
-
-
-@pytest.mark.parametrize("row_norm", [0.0, -1.0, math.nan, math.inf])
-def test_grid_outcomes__raise_on_row_norm(row_norm):
-    with refused("row-norm-not-positive", "`row_norm`", error=UsageError):
-        grid_outcomes(np.zeros((1, 2)), bound=3.0, row_norm=row_norm)
 
 
 def test_clip_norms__is_exact_where_float64_is_not():

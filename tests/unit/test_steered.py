@@ -263,28 +263,15 @@ def test_steered__predicts_better_than_x_y_where_noise_is_large(rng):
     genetic = X @ effects
     genetic /= genetic.std(axis=0)
     Y = np.sqrt(0.5) * genetic + np.sqrt(0.5) * rng.standard_normal((n, n_outcomes))
-    terms = {
-        "n_variants": d,
-        "n_outcomes": n_outcomes,
-        "row_norm": 1.7,
-        "outcome_norm": np.sqrt(n_outcomes),
-        "epsilon": 2.0,
-    }
+    norms = {"row_norm": 1.7, "outcome_norm": np.sqrt(n_outcomes)}
+    terms = {"n_variants": d, "n_outcomes": n_outcomes, "epsilon": 2.0} | norms
     request = ld_request(request_of(**terms))
     bits, frequency, options = pack(alleles), np.full(d, 0.4), {"n_haplotypes": n, "rows": "haplotypes"}
     units = frequency_rows(bits, frequency, row_norm=1.7, **options)
     ld = public_ld(units * 2.0**-12, contig=np.full(d, "1"), position=np.arange(d), rows_per_person=2)
     gridded = np.trunc(Y.T / np.maximum(1, np.linalg.norm(Y, axis=1) / np.sqrt(n_outcomes)) / OUTCOME_STEP)
-    rows = SteerableRows(
-        bits,
-        gridded.astype(np.int64),
-        n,
-        "haplotypes",
-        np.ones(n, dtype=bool),
-        request.row_bound,
-        3.0,
-        frequency,
-    )
+    everybody, norm = np.ones(n, dtype=bool), request.row_bound
+    rows = SteerableRows(bits, gridded.astype(np.int64), n, "haplotypes", everybody, norm, 3.0, frequency)
     cross = np.column_stack([gridded.astype(np.int64) @ units, np.zeros(n_outcomes, dtype=np.int64)])
     errors = {}
     for is_steered in (False, True):

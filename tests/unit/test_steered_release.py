@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from audit_data import make_finding
-from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg import steering
@@ -22,7 +21,7 @@ from dpgrs.study.fit_identity import exact_values
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.bundle import verify_release
-from forged_releases import edit_statement, seal
+from forged_releases import edit_statement, finding_of
 from outcome_files import changed_outcomes
 from refused import refused
 from step_settings import settings_for
@@ -195,19 +194,6 @@ def test_load_released__raise_on_another_public_number_of_rows(study):
         load_released(path, book)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("changed", ["matrix", "centre"])
-def test_load_released__raise_on_other_directions(study, method, changed):
-    """X'Y means nothing without the map by which its rows were turned."""
-    config = study.settings(method, bounds="tight")
-    path, book = study.release(config), Ledger(study.ledger(config).path).read()
-    ((label, arrays),) = load_labelled(path)
-    assert load_released(path, book)
-    save_labelled(path, [(label, arrays | {changed: arrays[changed] + 1})])
-    with refused("statistics-not-charged"):
-        load_released(path, book)
-
-
 @pytest.mark.parametrize("method", ["blup-steered", "blup-shared"])
 def test_verify_release__finds_that_it_was_not_blup(study, method):
     """It draws the same numbers, but of other rows, or fits each outcome by itself."""
@@ -218,6 +204,4 @@ def test_verify_release__finds_that_it_was_not_blup(study, method):
     assert study.statement()["method"] == method
     assert verify_release(folder)["n_requests"] == 2
     edit_statement(folder, ["method"], "blup")
-    seal(folder)
-    with pytest.raises(DpgrsError, match="the post_processing must be what the method, its fit and"):
-        verify_release(folder)
+    assert "the post_processing must be what the method, its fit and" in finding_of(folder)

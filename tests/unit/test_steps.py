@@ -164,17 +164,11 @@ def test_draw__loads_back_as_what_the_ledger_charged_for(released):
     assert set(book.outputs) == set(book.requests)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "fault"),
-    [
-        ({"epsilons": [1.0, 2.0]}, ("several-requests", "got 2")),
-    ],
-)
-def test_draw__refuses_before_any_charge(released, wrong, fault):
+def test_draw__refuses_before_any_charge(released):
     make, ledger = released
     before = ledger.path.read_bytes()
-    with refused(*fault, error=UsageError):
-        make(**wrong)
+    with refused("several-requests", "got 2", error=UsageError):
+        make(epsilons=[1.0, 2.0])
     assert ledger.path.read_bytes() == before
 
 
@@ -196,16 +190,6 @@ def test_draw__joint_budget_keeps_the_gram_matrix_and_draws_the_rest_anew(releas
     np.testing.assert_array_equal(two["gram"], three["gram"])
     assert (two["cross"] != three["cross"][:2]).mean() > 0.9
     assert len(ledger.read().requests) == 3
-
-
-@pytest.mark.parametrize("name", ["gram", "cross"])
-def test_load_released__raise_on_numbers_that_are_not_the_ledgers(released, tmp_path, name):
-    make, ledger = released
-    ((label, arrays),) = load_labelled(make())
-    forged = arrays | {name: arrays[name] + 1.0}
-    save_labelled(tmp_path / "forged.npz", [(label, forged)])
-    with refused("statistics-not-charged"):
-        load_released(tmp_path / "forged.npz", ledger.read())
 
 
 def test_load_released__raise_on_names_and_claims_that_are_not_the_ledgers(released, tmp_path):

@@ -2,15 +2,15 @@
 
 import gzip
 import json
+import re
 from dataclasses import replace
 
 import pytest
 import yaml
 
-from dpgrs.errors import DpgrsError
 from dpgrs.study.traits import read_traits
 from dpgrs.verify.bundle import verify_release
-from forged_releases import STATEMENT, edit, edit_statement, seal
+from forged_releases import STATEMENT, edit, edit_statement, finding_of
 from refused import refused
 from release_data import CURATION, OUTCOMES, TRAITS, make_bundle
 
@@ -109,9 +109,7 @@ def test_bundle__says_traits_in_statement_scores_and_registry(release):
 def test_verify_release__finds_other_traits(tmp_path, keys, value, message):
     release = make_bundle(tmp_path, content={"curation": replace(CURATION, traits=TRAITS)})
     edit_statement(release, ("curation", "traits", *keys), value)
-    seal(release)
-    with pytest.raises(DpgrsError, match=message):
-        verify_release(release)
+    assert re.search(message, finding_of(release))
 
 
 def test_verify_release__words_of_traits_are_no_paths(tmp_path):
@@ -122,6 +120,4 @@ def test_verify_release__words_of_traits_are_no_paths(tmp_path):
 def test_verify_release__finds_a_trait_in_a_score_alone(tmp_path):
     release = make_bundle(tmp_path)
     edit(release / "scores/height.txt.gz", "^#trait_efo=NR$", "#trait_efo=OBA_VT0001253")
-    seal(release)
-    with pytest.raises(DpgrsError, match="trait_efo must be NR as stated"):
-        verify_release(release)
+    assert "trait_efo must be NR as stated" in finding_of(release)

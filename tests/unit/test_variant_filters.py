@@ -51,29 +51,15 @@ def test_drop_reasons__the_first_that_holds():
         missing=[0.2] * 9 + [0.3, 0.0],
         hwe=[0.01] * 10 + [0.009],
     )
-    assert names_of(drop_reasons(variants, filters=STRICT)) == [
-        "usable",
-        "class",
-        "ambiguous",
-        "ambiguous",
-        "multiallelic",
-        "multiallelic",
-        "maf",
-        "maf",
-        "usable",
-        "missing",
-        "hwe",
-    ]
+    expected = "usable class ambiguous ambiguous multiallelic multiallelic maf maf usable missing hwe"
+    assert names_of(drop_reasons(variants, filters=STRICT)) == expected.split()
 
 
 def test_drop_reasons__lenient_filters_drop_nothing_that_is_known():
     variants = table(("1", 1, "A", "T", 0.0), ("1", 1, "A", "ATT", 1.0), ("1", 2, "C", "G", np.nan))
     assert names_of(drop_reasons(variants, filters=VariantFilters())) == ["usable", "usable", "maf"]
-    assert names_of(drop_reasons(variants, filters=VariantFilters(classes=("indel",)))) == [
-        "class",
-        "usable",
-        "class",
-    ]
+    of_indels = drop_reasons(variants, filters=VariantFilters(classes=("indel",)))
+    assert names_of(of_indels) == ["class", "usable", "class"]
 
 
 def test_too_few__names_the_settings_that_leave_variants_out():
@@ -143,18 +129,9 @@ def test_counts__add_up_from_records_to_kept(tmp_path, store):
     write_counts(tmp_path / "qc.tsv", counts)
     table = pd.read_csv(tmp_path / "qc.tsv", sep="\t")
     own = table.iloc[0].to_dict()
-    assert {name: n for name, n in own.items() if n} == {
-        "chromosome": "1",
-        "records": 5,
-        "star": 1,
-        "symbolic": 1,
-        "rows": 4,
-        "multiallelic": 2,
-        "missing": 1,
-        "hwe": 1,
-        "call_rate": 0.675,
-        "half_calls": 0.05,
-    }
+    expected = {"chromosome": "1", "records": 5, "star": 1, "symbolic": 1, "rows": 4, "multiallelic": 2}
+    expected |= {"missing": 1, "hwe": 1, "call_rate": 0.675, "half_calls": 0.05}
+    assert {name: n for name, n in own.items() if n} == expected
     assert table["chromosome"].tolist() == ["1", "all"]
     assert table.iloc[1, 1:].tolist() == table.iloc[0, 1:].tolist()
 

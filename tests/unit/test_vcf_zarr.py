@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from dosage_files import dosage_text
-from dpgrs.errors import DpgrsError
-from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
+from dpgrs.io.genotype_files import describe_files, genotype_header
 from dpgrs.io.genotype_forms import VCF_ZARR, form_of
-from dpgrs.io.target import MISSING_STEPS, Target
 from dpgrs.io.vcf import vcf_zarr
+from genotype_forms import read_all, read_fails, target_contents
 from vcf_files import record, vcf_text, write_text
 from vcf_zarr_files import arrays_of, write_vcf_zarr
 
@@ -37,29 +36,6 @@ def both(folder, *records, content=text, name="a.vcz", **options):
     return vcf, write_vcf_zarr(folder / name, vcf, **options)
 
 
-def read(path, contig="1", *, batch=2, **options):
-    """Return what a reader gives: columns, alleles, missing alleles, dosages, and its counters."""
-    reader = genotype_reader(path, contig, **options)
-    batches = list(reader.batches(batch))
-    columns = [row for one in batches for row in zip(*one.columns.values(), strict=True)]
-    planes = [np.concatenate([one[i] for one in batches]).tolist() for i in (1, 2)]
-    dosages = [row for one in batches if one.dosages is not None for row in one.dosages.tolist()]
-    return (
-        columns,
-        planes,
-        dosages,
-        (reader.n_records, reader.skipped, reader.missing_alleles, reader.haploid_calls),
-    )
-
-
-def fails(path, contig="1", **options):
-    with pytest.raises(DpgrsError) as caught:
-        read(path, contig, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message.replace(f"{path.parent}/", "")
-
-
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("name", ["a.vcz", "a.vcf.zarr.zip"])
 @pytest.mark.parametrize("contig", ["1", "chrX"])
@@ -69,13 +45,15 @@ def test_reader__as_a_vcf(tmp_path, zarr_format, name, contig):
     assert genotype_header(path).samples == genotype_header(vcf).samples
     for options in ({"phased": "any"}, KEPT):
         for batch in (3, 100):
-            assert read(path, contig, batch=batch, **options) == read(vcf, contig, batch=batch, **options)
+            assert read_all(path, contig, batch=batch, **options) == read_all(
+                vcf, contig, batch=batch, **options
+            )
 
 
 def test_reader__unphased_as_a_vcf(tmp_path):
     vcf, path = both(tmp_path, *UNPHASED)
-    assert read(path, phased="any") == read(vcf, phased="any")
-    assert "record at 1:4: the call of sample 2 is heterozygous and unphased." in fails(path)
+    assert read_all(path, phased="any") == read_all(vcf, phased="any")
+    assert "record at 1:4: the call of sample 2 is heterozygous and unphased." in read_fails(path)
 
 
 @pytest.mark.parametrize("held", [0, 2**28])
@@ -88,9 +66,9 @@ def test_reader__dosages_as_a_vcf(tmp_path, monkeypatch, held):
     )
     vcf, path = both(tmp_path, *lines, content=dosage_text)
     options = {"phased": "any", "field": "DS"}
-    assert read(path, **options) == read(vcf, **options)
+    assert read_all(path, **options) == read_all(vcf, **options)
     path = write_vcf_zarr(tmp_path / "b.vcz", vcf, call_DS=None)
-    assert read(path, **options)[2][1] == [4096, 4096, 0]
+    assert read_all(path, **options)[2][1] == [4096, 4096, 0]
 
 
 def test_header__contigs(tmp_path):
@@ -104,11 +82,11 @@ def test_header__contigs(tmp_path):
 def test_provisional_ref(tmp_path):
     vcf, path = both(tmp_path, *PHASED)
     assert not VCF_ZARR.has_provisional_ref(path)
-    assert read(path, known_ref=True)[0] == read(path)[0]
+    assert read_all(path, known_ref=True)[0] == read_all(path)[0]
     for number, changes in enumerate(({"variant_PR": np.arange(8) == 7}, {"is_of_a_vcf": False})):
         path = write_vcf_zarr(tmp_path / f"{number}.vcz", vcf, **changes)
         assert VCF_ZARR.has_provisional_ref(path)
-        assert "must have REF of the genome, which it does not say." in fails(path, known_ref=True)
+        assert "must have REF of the genome, which it does not say." in read_fails(path, known_ref=True)
 
 
 def test_describe_files__a_digest_of_a_folder(tmp_path):
@@ -130,16 +108,18 @@ def test_reader__raise_on_damage(tmp_path, array, chunk):
     file = path / array / chunk
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    assert "a.vcz` is no VCF Zarr that can be read: it is cut short or damaged." in fails(path)
+    assert "a.vcz` is no VCF Zarr that can be read: it is cut short or damaged." in read_fails(path)
     file.unlink()
-    assert fails(path)
+    assert read_fails(path)
 
 
 @pytest.mark.parametrize("name", ["call_genotype", "variant_position", "sample_id"])
 def test_reader__raise_on_a_lacking_array(tmp_path, name):
     vcf, _ = both(tmp_path, *PHASED)
     path = write_vcf_zarr(tmp_path / "b.vcz", vcf, **{name: None})
-    assert fails(path).startswith(f"`b.vcz` is no VCF Zarr: it has no `{name}`. Make it of a VCF: vcf2zarr")
+    assert read_fails(path).startswith(
+        f"`b.vcz` is no VCF Zarr: it has no `{name}`. Make it of a VCF: vcf2zarr"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,38 +141,29 @@ def test_reader__raise_on_a_lacking_array(tmp_path, name):
 )
 def test_reader__raise_on_odd_arrays(tmp_path, change, cause):
     vcf, _ = both(tmp_path, *PHASED)
-    assert cause in fails(write_vcf_zarr(tmp_path / "b.vcz", vcf, **change))
+    assert cause in read_fails(write_vcf_zarr(tmp_path / "b.vcz", vcf, **change))
 
 
 def test_reader__raise_on_a_dosage_beyond_two(tmp_path):
     vcf, _ = both(tmp_path, record(4, "0|0:0.1 0|1:1 1|1:2", format_="GT:DS"), content=dosage_text)
     path = write_vcf_zarr(tmp_path / "b.vcz", vcf, call_DS=np.full((1, 3, 1), 2.5, dtype=np.float32))
-    assert "record at 1:4: the dosage of sample 1 (column 10) must be a number" in fails(
+    assert "record at 1:4: the dosage of sample 1 (column 10) must be a number" in read_fails(
         path, phased="any", field="DS"
     )
 
 
 def test_reader__raise_on_no_file(tmp_path):
-    assert fails(tmp_path / "a.vcz") == "`a.vcz` is not there. Mend the path, or fetch the file."
+    assert read_fails(tmp_path / "a.vcz") == "`a.vcz` is not there. Mend the path, or fetch the file."
     (tmp_path / "b.vcz").mkdir()
-    assert "`b.vcz` is no VCF Zarr that can be read" in fails(tmp_path / "b.vcz")
+    assert "`b.vcz` is no VCF Zarr that can be read" in read_fails(tmp_path / "b.vcz")
     (tmp_path / "c.vcz.zip").write_bytes(b"no zip")
-    assert "`c.vcz.zip` is no VCF Zarr that can be read" in fails(tmp_path / "c.vcz.zip")
+    assert "`c.vcz.zip` is no VCF Zarr that can be read" in read_fails(tmp_path / "c.vcz.zip")
 
 
 @pytest.mark.parametrize("field", ["GT", "DS"])
 def test_target__as_a_vcf(tmp_path, field):
-    found = []
-    for one in both(tmp_path, *PHASED[:7], record(14, "1 0|1 .")):
-        target = Target([one], field=field)
-        pieces = list(target.pieces({"1"}))
-        columns = [row for piece in pieces for row in zip(*piece.columns.values(), strict=True)]
-        calls = np.concatenate([piece.calls(np.arange(len(piece.columns["position"]))) for piece in pieces])
-        missing = calls == MISSING_STEPS if field == "DS" else calls <= -3
-        # Dosages are of autosomes, and nobody counts calls of one allele there.
-        counts = (target.n_records, target.n_haploid if field == "GT" else 0)
-        found.append((columns, np.where(missing, -9, calls.astype(int)).tolist(), counts))
-    assert found[0] == found[1]
+    vcf, path = both(tmp_path, *PHASED[:7], record(14, "1 0|1 ."))
+    assert target_contents(path, field) == target_contents(vcf, field)
 
 
 def test_arrays__have_chunks_that_are_not_there(tmp_path):

@@ -54,16 +54,8 @@ def queried(vcf, chunks):
     ("bases", "least"), [(600_000, 10_000), pytest.param(6_000_000, 100_000, marks=pytest.mark.nightly)]
 )
 def test_store__of_a_simulated_chromosome(tmp_path, bases, least):
-    simulate_cohort(
-        tmp_path / "cohort",
-        chromosomes=["1"],
-        model="OutOfAfrica_3G09",
-        people=PEOPLE,
-        length=bases,
-        reference=None,
-        reference_people=2,
-        seed=5,
-    )
+    options = {"chromosomes": ["1"], "model": "OutOfAfrica_3G09", "people": PEOPLE, "length": bases}
+    simulate_cohort(tmp_path / "cohort", reference=None, reference_people=2, seed=5, **options)
     vcf = tmp_path / "cohort" / "1.vcf.gz"
     counts = ingest_chromosome(vcf, chromosome="1", store=tmp_path / "store.zarr")
     store = HaplotypeStore.open(tmp_path / "store.zarr")

@@ -60,18 +60,8 @@ def test_study__bcf_in_parts_gives_the_same(cohort, expected, tmp_path):
 def test_study__pgen_gives_the_same(cohort, expected, tmp_path):
     for chromosome in OPTIONS["chromosomes"]:
         vcf, prefix = cohort / f"{chromosome}.vcf.gz", tmp_path / chromosome
-        command = [
-            "plink2",
-            "--threads",
-            "1",
-            "--memory",
-            "640",
-            "--vcf",
-            vcf,
-            "--make-pgen",
-            "--out",
-            prefix,
-        ]
+        limits = ["--threads", "1", "--memory", "640"]
+        command = ["plink2", *limits, "--vcf", vcf, "--make-pgen", "--out", prefix]
         subprocess.run(command, check=True, capture_output=True)
     pgen = metrics_of(tmp_path / "study", source="plink", plink=f"{tmp_path}/{{chrom}}")
     pd.testing.assert_frame_equal(pgen, expected)

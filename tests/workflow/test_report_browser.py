@@ -57,16 +57,9 @@ BANNER = """
     const style = getComputedStyle(document.querySelector(".banner"));
     return [style.color, style.backgroundColor];
 """
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
+FLAGS = ("--headless", "--no-sandbox", "--no-first-run")
+FLAGS += tuple(f"--disable-{part}" for part in ("gpu", "background-networking", "component-update", "sync"))
+FLAGS += ("--disable-dev-shm-usage",)
 
 
 @pytest.fixture(scope="module")

@@ -190,19 +190,14 @@ OF_OTHERS = r"must be made by the settings of the release, got others of variant
 # Refused before notes are read.
 A_DATABASE = "must hold Snakemake's records as files in a release, got a database"
 DRAWN = "results/release/private/replicate1/drawn/reusecov-statistics.npz"
-HIDING = {
-    "--touch": [],
-    "--drop-metadata": [],
-    "--ignore-incomplete": [],
-    "--trust-io-cache": [],
-    "--allowed-rules": ["draw", "--", DRAWN],
-    "--batch": ["all=1/2"],
-    "--consider-ancient": ["make_outcomes=variant_set"],
-    "--persistence-backend": ["db"],
-    "--shared-fs-usage": ["none"],
-    "--shadow-prefix": ["shadows"],
-    "--nolock": [],
-    "--keep-incomplete": [],
+WITHOUT_WORDS = ("--touch", "--drop-metadata", "--ignore-incomplete", "--trust-io-cache", "--nolock")
+HIDING = dict.fromkeys((*WITHOUT_WORDS, "--keep-incomplete"), ()) | {
+    "--allowed-rules": ("draw", "--", DRAWN),
+    "--batch": ("all=1/2",),
+    "--consider-ancient": ("make_outcomes=variant_set",),
+    "--persistence-backend": ("db",),
+    "--shared-fs-usage": ("none",),
+    "--shadow-prefix": ("shadows",),
 }
 
 
@@ -272,11 +267,6 @@ def test_release__nothing_is_published_where_snakemake_keeps_digests(attacked):
     shutil.rmtree(attacked / ".snakemake" / "metadata")
     assert "Replayed" in run(attacked, SHORT_RELEASE).stdout
     assert bundle.exists()
-
-
-def test_release__nothing_is_charged_where_snakemake_keeps_records_in_a_database(attacked):
-    found = run(attacked, SHORT_RELEASE, "--persistence-backend", "db", *DRAW, check=False)
-    require_uncharged(attacked, found, "must hold Snakemake's records as files in a release")
 
 
 def test_release__nothing_is_published_of_other_settings(attacked):
@@ -378,6 +368,7 @@ use rule * from dpgrs {rules}
 {after}
 """
 OTHER = "module other:\n    snakefile: {snakefile!r}\n    config: config | {{'variants': {{'size': 20}}}}\n"
+TAKEN = "use rule make_variants from other as other_*"
 ORDER = "ruleorder: other_make_variants > make_variants"
 TWICE = "must be imported with one configuration, got two of `release`"
 # Words of an importer by which files of other settings, or of other places, would pass; and what is said.
@@ -392,22 +383,10 @@ MODULES = {
     "exclude": ({"rules": "exclude compute_statistics as *"}, OF_OTHERS),
     "with": ({"after": "use rule draw from dpgrs with:\n    threads: 2"}, OF_OTHERS),
     # The variant set is made by the settings of the other.
-    "twice": (
-        {
-            "before": OTHER + "use rule make_variants from other as other_*",
-            "after": f"{ORDER}",
-        },
-        TWICE,
-    ),
-    "twice-after": (
-        {"after": OTHER + f"use rule make_variants from other as other_*\n{ORDER}"},
-        TWICE,
-    ),
-    "twice, whole": ({"before": OTHER + "use rule * from other as other_*"}, TWICE),
-    "workdir": (
-        {"after": 'workdir: "elsewhere"'},
-        r"private/made/settings/\w+\.json` must be JSON that dpgrs",
-    ),
+    "twice": ({"before": OTHER + TAKEN, "after": ORDER}, TWICE),
+    "twice-after": ({"after": OTHER + f"{TAKEN}\n{ORDER}"}, TWICE),
+    "twice, whole": ({"before": OTHER + TAKEN.replace("make_variants", "*")}, TWICE),
+    "workdir": ({"after": 'workdir: "elsewhere"'}, r"made/settings/\w+\.json` must be JSON that dpgrs"),
 }
 
 
@@ -536,12 +515,8 @@ def test_benchmark__a_list_that_changes_under_an_older_time_is_read_again(begun,
     shutil.copytree(begun / "cohort", tmp_path / "cohort")
     (tmp_path / "remove.txt").write_text("sim0001\n")
     cohort = {"source": "vcf", "vcf": "cohort/21.vcf.gz", "chromosomes": ["21"]}
-    settings = {
-        "study": "open",
-        "cohort": cohort,
-        "people": {"remove": "remove.txt"},
-        "variants": {"size": 20},
-    }
+    people, variants = {"remove": "remove.txt"}, {"size": 20}
+    settings = {"study": "open", "cohort": cohort, "people": people, "variants": variants}
     chosen = tmp_path / "results" / "open" / "private" / "people.txt"
     run(tmp_path, settings, "--until", "choose_people")
     assert "sim0002" in chosen.read_text()

@@ -13,6 +13,7 @@ from html_pages import text_of
 from study_runs import REPOSITORY, environment, run
 
 N_ROWS, N_COLUMNS = 500, 12
+PRIVATE = ("reusecov-gauss", "blup", "blup-steered", "naive", "adassp", "dp-sgd", "bas", "tukey")
 STUDY = {
     "study": "gaussian",
     "cohort": {"source": "table", "table": "data.csv", "ranges": "ranges.tsv", "id": "id"},
@@ -20,18 +21,7 @@ STUDY = {
     "variants": {"size": [4, N_COLUMNS]},
     "privacy": {"epsilon": [5], "accounting": ["gdp"], "genotype_clip": 0.5},
     "regression": {"lambda": 0.001},
-    "methods": [
-        "ols",
-        "ridge",
-        "reusecov-gauss",
-        "blup",
-        "blup-steered",
-        "naive",
-        "adassp",
-        "dp-sgd",
-        "bas",
-        "tukey",
-    ],
+    "methods": ["ols", "ridge", *PRIVATE],
     "replicates": 1,
 }
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
-from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.ols import fit_ridge
 from random_cohorts import random_bits
 
 N_HAPLOTYPES = 1200
@@ -25,17 +25,17 @@ def study(request):
     return X, Y * OUTCOME_STEP, (gram(bits, **options), cross_product(bits, Y, **options), len(X))
 
 
-def test_fit_ols__equals_numpy_lstsq(study):
+def test_fit_ridge__without_a_penalty_equals_numpy_lstsq(study):
     X, Y, statistics = study
-    fit = fit_ols(*statistics)
+    fit = fit_ridge(*statistics, penalty=0.0)
     centred = X - X.mean(axis=0)
     expected = np.linalg.lstsq(centred, (Y - Y.mean(axis=1, keepdims=True)).T, rcond=None)[0].T
     np.testing.assert_allclose(fit.weights, expected, rtol=1e-8)
 
 
-def test_fit_ols__equals_scikit_learn(study):
+def test_fit_ridge__without_a_penalty_equals_scikit_learn(study):
     X, Y, statistics = study
-    model, fit = LinearRegression().fit(X, Y.T), fit_ols(*statistics)
+    model, fit = LinearRegression().fit(X, Y.T), fit_ridge(*statistics, penalty=0.0)
     np.testing.assert_allclose(fit.weights, model.coef_, rtol=1e-8)
     np.testing.assert_allclose(fit.predict(X), model.predict(X).T, rtol=1e-8, atol=1e-10)
 

@@ -33,7 +33,7 @@ from dpgrs.linalg.norms import row_norm_of, tight_row_norm
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings, wide_loadings
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
-from dpgrs.methods.ols import fit_ols
+from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
 from random_cohorts import half_coded, random_alleles, random_bits
@@ -101,7 +101,7 @@ def test_with_covariates__equals_plain_float_sums(rows):
     np.testing.assert_array_equal(G * CLIPPED_GRAM_STEP, X.T @ X)
     np.testing.assert_allclose(V[5] * CLIPPED_CROSS_STEP, y @ X, rtol=0, atol=1e-9)
     np.testing.assert_allclose(V[2] * CLIPPED_CROSS_STEP, y @ X[:, [1, 3, 5, 6, 7]], rtol=0, atol=1e-9)
-    fit = fit_ols(G, V[5], len(X), gram_step=CLIPPED_GRAM_STEP, cross_step=CLIPPED_CROSS_STEP)
+    fit = fit_ridge(G, V[5], len(X), gram_step=CLIPPED_GRAM_STEP, cross_step=CLIPPED_CROSS_STEP, penalty=0.0)
     best = np.linalg.lstsq(np.column_stack([X[:, :-1], np.ones(len(X))]), y.T, rcond=None)[0]
     np.testing.assert_allclose(fit.weights, best[:-1].T, rtol=1e-6, atol=1e-9)
 
@@ -181,16 +181,8 @@ def test_tight_row_norm__adds_the_public_squares_of_covariates():
     assert row_norm_of(frequency, **terms) == tight_row_norm(frequency, **terms)
 
 
-REQUEST = PrivacyRequest(
-    rows="people",
-    n_variants=4,
-    n_outcomes=2,
-    outcome_bound=3.0,
-    epsilon=1.0,
-    delta=1e-6,
-    coding="frequency",
-    row_norm=2.0,
-)
+TERMS = {"rows": "people", "n_variants": 4, "n_outcomes": 2, "outcome_bound": 3.0, "coding": "frequency"}
+REQUEST = PrivacyRequest(**TERMS, epsilon=1.0, delta=1e-6, row_norm=2.0)
 
 
 def test_request__counts_covariates_as_columns_and_tells_draws_apart():
@@ -271,13 +263,8 @@ def test_wide_loadings__are_those_of_all_variants_together(reference, rows, monk
     np.testing.assert_allclose(found, reference_loadings(X, frequency, **terms), atol=2 * LOADING_STEP)
     for n_components, n_rows in ((13, len(X)), (12, len(X)), (6, 5)):
         with refused("too-many-components", "`covariates.pcs`", error=UsageError):
-            wide_loadings(
-                lambda block, n=n_rows: X[:n, block],
-                frequency,
-                n_rows=n_rows,
-                n_components=n_components,
-                rows=rows,
-            )
+            terms["n_components"] = n_components
+            wide_loadings(lambda block, n=n_rows: X[:n, block], frequency, n_rows=n_rows, **terms)
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -15,7 +15,7 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released
-from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, methods_that
@@ -77,7 +77,7 @@ def test_fits__without_noise_they_are_ridge_and_ols(method, protection, is_joint
     known = {"n_observed": np.full(L, N_HAPLOTYPES)}
     for penalty, expected in [
         (0.1, fit_ridge(*exact, penalty=0.1, **known)),
-        (0.0, fit_ols(*exact, **known)),
+        (0.0, fit_ridge(*exact, **known, penalty=0.0)),
     ]:
         terms = FitTerms(penalty=penalty, is_joint=is_joint)
         fit = cohort.fit(method, protection, noise=Silence(), terms=terms)
@@ -136,7 +136,7 @@ def test_fits__public_outcomes_tell_how_many_are_known(missing):
     cohort = Cohort(spoil=hide)
     fit = cohort.fit("reusecov-gauss", "feature", noise=Silence(), terms=FitTerms(penalty=0.0))
     observed = np.full(L, N_HAPLOTYPES - int(missing * N_HAPLOTYPES))
-    expected = fit_ols(cohort.gram, cohort.cross, N_HAPLOTYPES, n_observed=observed)
+    expected = fit_ridge(cohort.gram, cohort.cross, N_HAPLOTYPES, n_observed=observed, penalty=0.0)
     slopes = [
         np.vdot(fit.weights[i], expected.weights[i]) / np.vdot(*[expected.weights[i]] * 2) for i in range(L)
     ]

@@ -15,7 +15,7 @@ from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.ols import fit_ols
+from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.penalties import evidence_penalty
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import SMALLEST_KNOWN, private_outcome_counts, private_statistics
@@ -50,7 +50,7 @@ def known_outcomes():
 
 SUMS = known_outcomes()
 KNOWN = count_known(SUMS[2])
-EXACT = fit_ols(*SUMS[:2], N_PEOPLE, n_observed=KNOWN).weights
+EXACT = fit_ridge(*SUMS[:2], N_PEOPLE, n_observed=KNOWN, penalty=0.0).weights
 
 
 def request(**changes):

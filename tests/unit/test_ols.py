@@ -4,7 +4,7 @@ import pytest
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
-from dpgrs.methods.ols import fit_gblup, fit_ols, fit_ridge
+from dpgrs.methods.ols import fit_gblup, fit_ridge
 from random_cohorts import random_alleles
 
 OPTIONS = {"n_haplotypes": 300, "rows": "haplotypes"}
@@ -19,10 +19,11 @@ def outcomes(n_outcomes=2):
     return grid_outcomes(np.random.default_rng(5).standard_normal((n_outcomes, 300)), bound=3.0)
 
 
-def test_fit_ols__constant_and_repeated_variants_get_the_smallest_norm():
+def test_fit_ridge__constant_and_repeated_variants_get_the_smallest_norm():
     alleles, Y = random_alleles(4, 300), outcomes()
-    plain = fit_ols(*statistics(alleles, Y))
-    odd = fit_ols(*statistics(np.vstack([alleles, alleles[:1], np.ones((1, 300), dtype=np.uint8)]), Y))
+    plain = fit_ridge(*statistics(alleles, Y), penalty=0.0)
+    with_odd = np.vstack([alleles, alleles[:1], np.ones((1, 300), dtype=np.uint8)])
+    odd = fit_ridge(*statistics(with_odd, Y), penalty=0.0)
     halved = plain.weights[:, 0] / 2
     np.testing.assert_allclose(odd.weights[:, 0], halved)
     np.testing.assert_allclose(odd.weights[:, 4], halved)
@@ -30,17 +31,18 @@ def test_fit_ols__constant_and_repeated_variants_get_the_smallest_norm():
     np.testing.assert_allclose(odd.weights[:, 5], 0, atol=1e-12)
 
 
-def test_fit_ols__variant_set_without_variance_predicts_the_mean():
+def test_fit_ridge__variants_without_variance_predict_the_mean():
     alleles, Y = np.ones((3, 300), dtype=np.uint8), outcomes()
-    fit = fit_ols(*statistics(alleles, Y))
+    fit = fit_ridge(*statistics(alleles, Y), penalty=0.0)
     prediction = fit.predict(coded_rows(pack(alleles), **OPTIONS))
     np.testing.assert_allclose(prediction, np.repeat(Y.mean(axis=1)[:, np.newaxis], 300, axis=1) * 2.0**-16)
 
 
 def test_fit_ridge__tends_to_ols_and_to_the_mean():
     data = statistics(random_alleles(4, 300), outcomes())
-    np.testing.assert_allclose(fit_ridge(*data, penalty=1e-12).weights, fit_ols(*data).weights, rtol=1e-8)
-    np.testing.assert_allclose(fit_ridge(*data, penalty=1e12).weights, 0, atol=1e-10)
+    none, small, large = (fit_ridge(*data, penalty=penalty).weights for penalty in (0.0, 1e-12, 1e12))
+    np.testing.assert_allclose(small, none, rtol=1e-8)
+    np.testing.assert_allclose(large, 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("share", [0, 0.3])
@@ -63,7 +65,7 @@ def test_fit_gblup__finds_the_penalty_that_predicts_new_rows_best(share):
     penalties = np.geomspace(1e-4, 10, 25)
     fixed = [error(fit_ridge(*data, penalty=one, n_observed=n_observed)) for one in penalties]
     assert error(fit) < 1.03 * min(fixed)
-    assert error(fit) < 0.8 * error(fit_ols(*data, n_observed=n_observed))
+    assert error(fit) < 0.8 * error(fit_ridge(*data, n_observed=n_observed, penalty=0.0))
     assert 0 < np.argmin(fixed) < len(penalties) - 1
     np.testing.assert_allclose(fit.intercept, np.nanmean(Y, axis=1), atol=1e-4)
 
@@ -92,7 +94,7 @@ def test_fit_ridge__missing_outcomes_do_not_shrink_the_fit():
     Y[0, rng.random(20_000) < 0.3] = np.nan
     cross = cross_product(pack(alleles), grid_outcomes(Y, bound=5.0), **options)
     n_observed = np.isfinite(Y).sum(axis=1)
-    fit = fit_ols(gram(pack(alleles), **options), cross, 20_000, n_observed=n_observed)
+    fit = fit_ridge(gram(pack(alleles), **options), cross, 20_000, n_observed=n_observed, penalty=0.0)
     np.testing.assert_allclose(fit.weights, [[0.8, -0.5, 0.3]], atol=0.05)
     assert fit.intercept == pytest.approx(np.nanmean(Y), abs=1e-4)
 

@@ -23,14 +23,6 @@ class CentredSums(NamedTuple):
     inflation: np.ndarray  # (n_outcomes,) float64, all rows over those on which an outcome is known
 
 
-def fit_ols(gram: np.ndarray, cross: np.ndarray, n_rows: int, **options: Any) -> LinearFit:
-    """Minimise ||y - intercept - (X - means) w||^2; of several minima take the one of smallest norm.
-
-    Parameters and result are those of `fit_ridge`, without a penalty.
-    """
-    return fit_ridge(gram, cross, n_rows, penalty=0.0, **options)
-
-
 def fit_ridge(
     gram: np.ndarray,  # (n_variants + 1, n_variants + 1) int64 in units of `gram_step`, intercept last
     cross: np.ndarray,  # (n_outcomes, n_variants + 1) int64 in units of `cross_step`, intercept last
@@ -43,7 +35,7 @@ def fit_ridge(
     gram_step: float = GRAM_STEP,
     cross_step: float = CROSS_STEP,
 ) -> LinearFit:
-    """Minimise ||y - intercept - (X - means) w||^2 / n + penalty ||w||^2.
+    """Minimise ||y - intercept - (X - means) w||^2 / n + penalty ||w||^2; without a penalty, of least norm.
 
     `gram_step` and `cross_step`: units of the statistics; statistics with covariates have finer units. The
     intercept of the result is the outcome's mean.

@@ -26,7 +26,6 @@ from dpgrs.io.vcf.text import COPY_AGAIN, HEADER_AGAIN, LineSource
 
 # FORMAT as most files have it. htslib checks any other.
 _FORMAT = re.compile(rb"GT(:[A-Za-z_][0-9A-Za-z_.]*)*")
-_NEWLINE = ord("\n")
 
 Site = tuple[str, int, str, str, str]  # contig, position (1-based), id, ref, alt
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import require_new
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
@@ -38,7 +37,6 @@ def adjust_outcomes(
         squares, for fits without privacy.
     output : adjusted outcomes, to write.
     """
-    require_new(output)
     outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
     if drawn is None:
         if settings.mode == "release":
@@ -56,9 +54,7 @@ def adjust_outcomes(
             "got others. Draw them again.",
         )
     adjustment = {"covariate_effects": effects_of_fit(effects, covariates), "adjusted_by": tuple(digests)}
-    adjusted = replace(outcomes, **adjustment)
-    empty = replace(adjusted, values=dict.fromkeys(outcomes.values))
-    empty.save(output, adjusted_parts(outcomes, covariates, effects))
+    replace(outcomes, **adjustment).save(output, adjusted_parts(outcomes, covariates, effects))
 
 
 def _released_effects(path: Path) -> "tuple[np.ndarray, Iterable[str]]":

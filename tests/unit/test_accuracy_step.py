@@ -275,21 +275,14 @@ def test_load_accuracy__says_what_the_table_says(study):
         assert one["cost"] == "epsilon 20 at delta 0.000001, for all outcomes together"
 
 
-def test_load_accuracy__raise_on_other_numbers(study):
-    run(study)
-    ((label, arrays),) = load_labelled(study.accuracy)
-    save_labelled(study.accuracy, [(label, {"sums": arrays["sums"] + 1})])
-    with refused("accuracy-not-charged"):
-        load(study)
-
-
-@pytest.mark.parametrize("part", ["sigma", "mu", "epsilon", "residual_bound", "delta"])
-def test_load_accuracy__raise_on_other_terms(study, part):
+@pytest.mark.parametrize("part", ["sums", "sigma", "mu", "epsilon", "residual_bound", "delta"])
+def test_load_accuracy__raise_on_other_numbers_and_terms(study, part):
     """As `load_released` does: a statement claims what they say."""
     run(study)
     ((label, arrays),) = load_labelled(study.accuracy)
-    terms = label["events"][0] if part in ("sigma", "mu") else label["request"]
-    terms[part] *= 0.9
+    owners = {"sums": arrays, "sigma": label["events"][0], "mu": label["events"][0]}
+    owner = owners.get(part, label["request"])
+    owner[part] = owner[part] + 1 if part == "sums" else 0.9 * owner[part]
     save_labelled(study.accuracy, [(label, arrays)])
     with refused("accuracy-not-charged"):
         load(study)

@@ -306,13 +306,6 @@ def test_certified_set__equal_first_digits_are_decided_by_more(word):
     assert found == {(0,), (1,), (2,)}
 
 
-def test_certified_set__same_key_same_set():
-    scores = np.arange(300) % 90
-    drawn = [certified_set(KeyStream(bytes(32), b"again"), scores, n_choices=9, **TERMS) for _ in range(2)]
-    assert drawn[0].tobytes() == drawn[1].tobytes()
-    assert drawn[0].tolist() == sorted(set(drawn[0].tolist()))
-
-
 @pytest.mark.parametrize("epsilon", [Fraction(10**9), Fraction(1e308), Fraction(1, 2**40)])
 def test_sets__budgets_without_end(epsilon):
     scores = np.arange(50)

@@ -145,23 +145,19 @@ def test_fetch_file__begins_anew_when_the_file_has_changed(server, output):
     assert len(server.requests) == n_before + 2
 
 
-def test_fetch_file__server_without_ranges(server, output):
-    server.has_ranges = False
-    server.faults = {PLACE: [{"cut": 1000}]}
+@pytest.mark.parametrize(
+    ("has_ranges", "headers", "faults", "ranges"),
+    [
+        (False, {}, [{"cut": 1000}], [None, "bytes=1000-"]),
+        (True, {}, [{"cut": 1000}, {"offset": 5}], [None, "bytes=1000-", None]),
+        (True, {"Content-Length": None}, [], [None]),
+    ],
+    ids=["without ranges", "another range than asked for", "without a length"],
+)
+def test_fetch_file__from_odd_servers(server, output, has_ranges, headers, faults, ranges):
+    server.has_ranges, server.headers, server.faults = has_ranges, headers, {PLACE: faults}
     fetch(server, output)
-    assert output.read_bytes() == CONTENT
-
-
-def test_fetch_file__another_range_than_asked_for(server, output):
-    server.faults = {PLACE: [{"cut": 1000}, {"offset": 5}]}
-    fetch(server, output)
-    assert server.ranges(PLACE) == [None, "bytes=1000-", None]
-    assert output.read_bytes() == CONTENT
-
-
-def test_fetch_file__without_a_length(server, output):
-    server.headers = {"Content-Length": None}
-    fetch(server, output)
+    assert server.ranges(PLACE) == ranges
     assert output.read_bytes() == CONTENT
 
 

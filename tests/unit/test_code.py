@@ -1,13 +1,14 @@
 import ast
 import inspect
 import re
-import sys
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from dpgrs.cli.main import main
+from dpgrs.statement.methods import METHODS
 from dpgrs.study import code
 from dpgrs.study.code import PACKAGE, code_digest, package_digest, reached_files
 from study_runs import REPOSITORY
@@ -46,8 +47,6 @@ def forget():
     """Let nothing be kept of which packages there are, and of what their files import."""
     for function in (code._named_in, code._plugins, code._modules_of_rows, code._other_files):
         function.cache_clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
-        del sys.modules[name]
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_code_digest__changes_with_what_is_reached_alone(tmp_path, name):
 
 PLUGIN = {
     "other/__init__.py": "",
-    "other/rows.py": "class FIT:\n    code = 'other' + '.fits:Fit'\n",
+    "other/rows.py": "FIT = Row(code='other' + '.fits:Fit')\n",
     "other/fits.py": "from dpgrs.io.far import far\nfrom other.parts import sums\nimport numpy\n",
     "other/parts/sums.py": 'PAGES = "parts"\n',
     "other/parts/sums.html": "",
@@ -98,6 +97,7 @@ def plugin(tmp_path, monkeypatch):
     (package / "io" / "far.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(code, "points", lambda kind: POINTS if kind == "methods" else [])
+    monkeypatch.setitem(METHODS, "fit", replace(METHODS["blup"], code="other.fits:Fit"))
     yield package
     forget()
 

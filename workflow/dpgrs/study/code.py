@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpgrs.plugins import points
+from dpgrs.selection.registry import SELECTORS
+from dpgrs.statement.methods import METHODS
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # Beside the package in a clone; `setup.py` puts it, and the rules, below the package of a wheel.
@@ -114,10 +116,12 @@ def _plugins() -> dict[str, Path]:
 @cache
 def _modules_of_rows() -> set[str]:
     """Return the modules of other packages that hold rows, and those with the code of the rows."""
-    rows = [point for kind in ("methods", "selectors") for point in points(kind)]
-    # Loaded, since a row may name its class in any way; the references of a study have none.
-    classes = {code for point in rows if (code := point.load().code)}
-    return {point.module for point in rows} | {code.partition(":")[0] for code in classes}
+    modules = set()
+    for kind, rows in (("methods", METHODS), ("selectors", SELECTORS)):
+        for point in points(kind):
+            code = rows[point.name].code or point.module  # the references of a study have none
+            modules |= {point.module, code.partition(":")[0]}
+    return modules
 
 
 def _files_of_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> set[Path]:

@@ -22,6 +22,7 @@ from dpgrs.linalg.genome_moments import (
     moment_norm,
     moment_weights,
     n_moments,
+    shrunk_rows,
 )
 from dpgrs.linalg.genome_sums import FACTOR_BELOW_ONE, chromosome_sums
 from dpgrs.methods.audits.genome import moment_cases
@@ -131,6 +132,8 @@ def test_moments__in_the_pass_of_sums_are_the_same(chromosomes):
 
 def test_moments__of_a_map_or_so_many_people_that_they_would_not_be_exact_are_refused():
     chromosome, slab = random_chromosome(np.random.default_rng(3)), slab_of([[0] * 12])
+    with refused("genome-map-not-exact", error=UsageError):
+        moments([slab], replace(chromosome, blocks=chromosome.blocks[:1]), [0, 0])
     with refused("moment-norm-too-large", error=UsageError):
         moments([slab], with_norm(chromosome, 17.0), [0, 0])
     with refused("moment-norm-too-large", error=UsageError):
@@ -235,6 +238,16 @@ def test_climbing__never_exceeds_the_claim():
 def long_share(chromosome, rows):
     lengths = [np.linalg.norm(contribution(slab_of([row]), chromosome)) for row in rows]
     return max(lengths) / claim_of([chromosome])
+
+
+def test_shrunk_rows__are_a_step_shorter_before_they_could_be_too_long():
+    """A norm that lies below a whole number of steps by less than its last digits."""
+    steps = 2**17
+    norm = ((steps - 1e-5) * ENTRY_STEP) ** 2
+    entry = np.array([[2.0**40]])
+    (u,) = shrunk_rows([(entry, entry[0] ** 2)], norm=norm)
+    assert Fraction(norm) < Fraction(steps * ENTRY_STEP) ** 2
+    assert u.tolist() == [[steps - 1]]
 
 
 def test_fault__rounding_to_nearest_is_found(monkeypatch):

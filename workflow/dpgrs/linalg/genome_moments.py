@@ -68,7 +68,7 @@ def moment_norm(chromosome: ChromosomeMap) -> float:
 def moments_by_chromosome(genome: GenomeMap) -> list[int]:
     """Return the numbers of second moments of the chromosomes of a map, in order."""
     return [
-        sum(block.n_directions * (block.n_directions + 1) // 2 for block in chromosome.blocks)
+        sum(math.comb(block.n_directions + 1, 2) for block in chromosome.blocks)
         for chromosome in genome.chromosomes
     ]
 
@@ -125,7 +125,7 @@ class MomentSums:
     def moments(self) -> ChromosomeMoments:
         """Return the moments of all people who were added."""
         triangles = [total[np.triu_indices(len(total))] for total in self._totals]
-        entries = np.concatenate([*triangles, np.zeros(0, np.int64)])
+        entries = np.concatenate(triangles)
         contig, made_with = self._label
         return ChromosomeMoments(contig, entries, made_with, self._norm)
 
@@ -157,9 +157,7 @@ def shrunk_rows(blocks: Sequence[tuple[np.ndarray, np.ndarray]], *, norm: float)
 
     `blocks` are of `RowNorms.tile_entries`. Entries are rounded towards 0.
     """
-    fourths = np.zeros_like(blocks[0][1]) if blocks else np.zeros(0)
-    for _, squares in blocks:
-        fourths += squares * squares
+    fourths = sum(squares * squares for _, squares in blocks)
     length, limit = np.sqrt(fourths), norm / ROW_STEP**2
     ratios = np.ones_like(length)
     np.divide(limit, length, out=ratios, where=length > limit)

@@ -96,13 +96,13 @@ def write_score(path, rows):
     return path
 
 
-def read_all(path, contig="1", *, batch=2, **options):
+def read_all(path, contig="1", *, n_rows=2, **options):
     """Return what a reader gives: columns, planes of alleles and missing ones, dosages, and its counts."""
     reader = genotype_reader(path, contig, **options)
-    batches = list(reader.batches(batch))
-    columns = [row for one in batches for row in zip(*one.columns.values(), strict=True)]
-    planes = [np.concatenate([one[i] for one in batches]).tolist() for i in (1, 2)] if batches else []
-    dosages = [row for one in batches if one.dosages is not None for row in one.dosages.tolist()]
+    batches = list(reader.batches(n_rows))
+    columns = [row for batch in batches for row in zip(*batch.columns.values(), strict=True)]
+    planes = [np.concatenate([batch[i] for batch in batches]).tolist() for i in (1, 2)] if batches else []
+    dosages = [row for batch in batches if batch.dosages is not None for row in batch.dosages.tolist()]
     counts = (reader.n_records, reader.skipped, reader.missing_alleles, reader.haploid_calls)
     return columns, planes, dosages, counts
 

@@ -123,12 +123,6 @@ def test_load_arrays__raise_on_a_flipped_bit_of_the_directory(tmp_path, offset, 
         load_arrays(tmp_path / "a.npz")
 
 
-def test_read_table__round_trip(tmp_path):
-    table = pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]})
-    write_table(tmp_path / "t.tsv", table)
-    pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", required=["b"]), table)
-
-
 SITES = pd.DataFrame({"contig": ["1", "1"], "position": [5, 9], "id": [".", "rs1"], "ref": ["A", "A"]})
 SITES = SITES.assign(alt=["C", "G"], frequency=[0.1, 0.25], rank=[1, 0])
 LOADINGS = np.array([[0.5, -1 / 3]])

@@ -73,8 +73,8 @@ def test_choose_unlinked__is_the_naive_choice(alleles, monkeypatch, rows, size, 
     )
     limit, words = LinkageLimit(r2, window, rows), pack(alleles)
     X = alleles if rows == "haplotypes" else alleles.reshape(N_VARIANTS, -1, 2).sum(axis=2)
-    terms = {"order": order, "size": size, "limit": limit, "n_haplotypes": N_HAPLOTYPES}
-    taken, is_linked = choose_unlinked(chromosome, position, words.__getitem__, **terms)
+    options = {"order": order, "size": size, "limit": limit, "n_haplotypes": N_HAPLOTYPES}
+    taken, is_linked = choose_unlinked(chromosome, position, words.__getitem__, **options)
     expected = naive_choice(X, chromosome, position, order, size=size, limit=limit)
     assert (taken.tolist(), np.flatnonzero(is_linked).tolist()) == (expected[0], sorted(expected[1]))
 

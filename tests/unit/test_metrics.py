@@ -10,8 +10,8 @@ PREDICTION = Y + RNG.standard_normal((4, 60))
 
 def test_metrics__equal_scikit_learn():
     expected = [(r2_score(y, p), mean_squared_error(y, p)) for y, p in zip(Y, PREDICTION, strict=True)]
-    found = r_squared(Y, PREDICTION, training_mean=Y.mean(axis=1)), mse(Y, PREDICTION)
-    np.testing.assert_allclose(np.transpose(found), expected)
+    r2_and_mse = r_squared(Y, PREDICTION, training_mean=Y.mean(axis=1)), mse(Y, PREDICTION)
+    np.testing.assert_allclose(np.transpose(r2_and_mse), expected)
 
 
 def test_r_squared__is_zero_for_the_training_mean():

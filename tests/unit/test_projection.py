@@ -174,8 +174,8 @@ def test_project__nothing_is_nothing(project, shape, joint):
 def test_project__zero_statistics_and_radii_give_zero(case, joint):
     points, radii = case.points()
     zeros = np.zeros_like(points)
-    for statistics, own in ((zeros, np.zeros_like(radii)), (zeros, np.ones_like(radii)), (points, 0 * radii)):
-        np.testing.assert_array_equal(case.project(statistics, own, joint=joint), zeros)
+    for statistics, limits in ((zeros, 0 * radii), (zeros, np.ones_like(radii)), (points, 0 * radii)):
+        np.testing.assert_array_equal(case.project(statistics, limits, joint=joint), zeros)
 
 
 @pytest.mark.parametrize("case", [by_label(np.zeros((5, 4))), by_feature(np.zeros((4, 5)))])

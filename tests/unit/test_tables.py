@@ -85,14 +85,6 @@ def test_header_of__raise_on_more_columns_than_anybody_has():
         header_of(iter([(1, names)]), "t.tsv")
 
 
-@pytest.mark.realdata
-def test_read_populations__1000_genomes_variant_set(real_data):
-    table = read_populations(real_data / "1kg" / "integrated_call_samples_v3.20130502.ALL.panel")
-    assert table.loc["HG00096"].to_dict() == {"population": "GBR", "super_population": "EUR"}
-    assert table["super_population"].nunique() == 5
-    assert table["population"].nunique() == 26
-
-
 READERS = {
     "populations": (read_populations, "sample\tpop\nHG1\tGBR\nHG2\tYRI\n"),
     "phenotypes": (read_outcomes, "IID\theight\tweight\nHG1\t1.5\t2\nHG2\tNA\t3\n"),

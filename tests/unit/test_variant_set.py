@@ -71,7 +71,7 @@ def test_take_sites__of_other_people_says_no_number(tmp_path):
 
 def test_alternate_frequency__over_known_alleles(tmp_path):
     calls = ("0|1 " * N_PEOPLE, "1|. " * N_PEOPLE, "0|0 " * 15 + ". " * 5, ". " * N_PEOPLE)
-    store = make_store(tmp_path, "1", [record(place, own) for place, own in enumerate(calls, start=1)])
+    store = make_store(tmp_path, "1", [record(row, text) for row, text in enumerate(calls, start=1)])
     np.testing.assert_array_equal(alternate_frequency(store), [0.5, 1.0, 0.0, np.nan])
 
 
@@ -220,7 +220,7 @@ def test_select_variants__raise_on_other_samples(tmp_path, stores):
 
 def test_write_variant_set__fills_with_the_more_frequent_allele(tmp_path):
     calls = ("1|1 " * 18 + "0|1 .|1", "0|1 " * 18 + "0|. .|.", "0|1 " * 20)
-    store = make_store(tmp_path, "1", [record(place, own) for place, own in enumerate(calls, start=1)])
+    store = make_store(tmp_path, "1", [record(row, text) for row, text in enumerate(calls, start=1)])
     variant_set = open_variant_set(tmp_path / "variants.zarr", [store], size=3, maf=0.01, seed=1)
     alleles = unpack(variant_set.haplotypes(), 2 * N_PEOPLE)
     assert alleles[:, -4:].tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]]

@@ -44,9 +44,9 @@ def test_reader__as_a_vcf(tmp_path, zarr_format, name, contig):
     assert form_of(path) is VCF_ZARR
     assert genotype_header(path).samples == genotype_header(vcf).samples
     for options in ({"phased": "any"}, KEPT):
-        for batch in (3, 100):
-            assert read_all(path, contig, batch=batch, **options) == read_all(
-                vcf, contig, batch=batch, **options
+        for n_rows in (3, 100):
+            assert read_all(path, contig, n_rows=n_rows, **options) == read_all(
+                vcf, contig, n_rows=n_rows, **options
             )
 
 

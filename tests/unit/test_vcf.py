@@ -139,6 +139,13 @@ def test_batches__skipped_and_counted(tmp_path, changes, reason):
     assert reader.n_records == 3
 
 
+def test_batches__keep_filtered(tmp_path):
+    """The first line is read by plain code, the second by compiled code."""
+    lines = [record(position, "0|1 0|0 0|0", filter_="q10") for position in (5, 6)]
+    reader, variants, *_ = read_records(tmp_path, *lines, keep_filtered=True)
+    assert ([position for _, position, *_ in variants], reader.skipped) == ([5, 6], {})
+
+
 def test_batches__missing_of_every_form(tmp_path):
     reader, _, alleles, missing = read_records(
         tmp_path,
@@ -295,6 +302,13 @@ def test_batches__raise_on_damaged_file(tmp_path, kind, capfd):
     with pytest.raises(DpgrsError, match=r"truncated or damaged|must have 12 columns"):
         read(path)
     assert capfd.readouterr().err == ""
+
+
+def test_batches__raise_on_stale_index(tmp_path):
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0")))
+    write_bgzf(path, vcf_text(record(4, "0|0 0|0 0|0"), record(5, "0|0 0|0 0|0")), index=None)
+    with refused("index-of-another-file", "contig 1"):
+        read(path)
 
 
 def test_batches__unreadable_index_means_a_scan(tmp_path, capfd):

@@ -35,26 +35,11 @@ PLAIN = plain_kernels()
 BY_NUMPY = plain(kernels)
 
 
-def outcome(
-    path,
-    *,
-    n_samples=3,
-    n_rows=4,
-    is_phase_required=True,
-    is_known_ref=False,
-    is_compiled=True,
-    **options,
-):
+def outcome(path, *, n_samples=3, n_rows=4, is_compiled=True, terms=None, **options):
     """Return all that reading gives, or the error's message."""
+    terms = {"is_phase_required": True, "is_known_ref": False, "is_filter_kept": False} | (terms or {})
     try:
-        scanner = LineScanner(
-            ContigText(path, "1"),
-            n_samples=n_samples,
-            is_phase_required=is_phase_required,
-            is_filter_kept=False,
-            is_known_ref=is_known_ref,
-            is_compiled=is_compiled,
-        )
+        scanner = LineScanner(ContigText(path, "1"), n_samples=n_samples, is_compiled=is_compiled, **terms)
         batches = [
             ({name: list(values) for name, values in columns.items()}, bits.tolist(), missing.tolist())
             for columns, bits, missing in scanner.rows(n_rows, **options)
@@ -131,12 +116,14 @@ def vcf(tmp_path_factory):
 @given(
     records=st.lists(lines(), min_size=1, max_size=8),
     ends=st.booleans(),
-    terms=st.fixed_dictionaries({"is_phase_required": st.booleans(), "is_known_ref": st.booleans()}),
+    terms=st.fixed_dictionaries(
+        dict.fromkeys(("is_phase_required", "is_known_ref", "is_filter_kept"), st.booleans())
+    ),
 )
 def test_rows__all_ways_to_read_agree(vcf, records, ends, terms):
     text = vcf_text(*records, samples=SAMPLES)
     vcf.write_bytes((text if ends else text.rstrip("\n")).encode())
-    assert_all_same(vcf, **terms)
+    assert_all_same(vcf, terms=terms)
 
 
 @settings(max_examples=150)

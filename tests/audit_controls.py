@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from dpgrs.privacy.accounting.events import LaplaceEvent
 from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability, audit
@@ -83,6 +84,17 @@ def run_audit(case, *, mode="benchmark", **options):
 def broken(case, control, *terms, **options):
     """Return a case whose mechanism spoils its noise; the claim stays."""
     return replace(case, run=lambda exact, noise: case.run(exact, control(noise, *terms, **options)))
+
+
+def require_error_rates(result, error_rates=None):
+    """Require that guesses are false as often as exact laws say: those of the claim if none are given.
+
+    Within 5.5 standard errors: 4,000 draws of an input fail that once in 10^7.
+    """
+    error_rates = error_rates or result.case.claim.error_rates()
+    for expected, wrong in zip(error_rates, result.false_guesses, strict=True):
+        sd = math.sqrt(result.n_draws * expected * (1 - expected))
+        assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
 
 
 def of_each_mechanism(cases):

@@ -59,11 +59,6 @@ def test_sets__chi_square(source, k, gamma):
     assert p_value(counts, law(SCORES, k, rate=2 * RATE, gamma=gamma)) < FALSE_FAILURE
 
 
-@every_source
-def test_sets__of_all_entries(source):
-    assert counted(source, len(SCORES), 0.5).tolist() == [SOURCES[source][2]]
-
-
 def test_plain_mechanism__is_what_is_compared_with():
     """The exact laws of `subset_laws`, of the plain mechanism and of the paper's classes, by their noise."""
     rng, k, n_draws = np.random.default_rng(2), 3, 200_000

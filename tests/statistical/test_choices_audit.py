@@ -6,20 +6,14 @@ law of a choice between two (`test_rates__of_alarms`). Other choices and smaller
 test_kendall_audit.py, test_sis_audit.py.
 """
 
-import math
-
 import pytest
 
-from dpgrs.privacy.audit.audit import alarm_probability, audit
-from dpgrs.steps.audit import choose_cases, seeded_noise
+from audit_controls import require_error_rates, run_audit
+from dpgrs.privacy.audit.audit import alarm_probability
+from dpgrs.steps.audit import choose_cases
 
 CASES = {case.name: case for case in choose_cases(["private_choices"])}
 every_case = pytest.mark.parametrize("name", CASES)
-
-
-def run_audit(case):
-    with_noise = seeded_noise(7, mode="release")
-    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
 
 
 def test_cases__choose_by_both_selectors():
@@ -28,12 +22,9 @@ def test_cases__choose_by_both_selectors():
 
 @every_case
 def test_choices__lose_no_more_than_claimed(name):
-    """Where the errors lie within 5.5 standard errors: 4,000 draws of an input fail that once in 10^7."""
-    result = run_audit(CASES[name])
+    result = run_audit(CASES[name], mode="release")
     assert result.is_within_claim
-    for expected, wrong in zip(result.case.claim.error_rates(), result.false_guesses, strict=True):
-        sd = math.sqrt(result.n_draws * expected * (1 - expected))
-        assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
+    require_error_rates(result)
 
 
 @every_case

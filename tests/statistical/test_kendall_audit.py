@@ -5,18 +5,21 @@ probability below 1e-8, and a control with halved noise with one below 1e-9, by 
 (`test_rates__*`). Noise too small by sqrt(2) is not caught in every case: some show 5/6 of a claim.
 """
 
-import math
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import pytest
 
-from audit_controls import draws_that_show_halved, with_each_noise, with_noise_of_most
-from dpgrs.privacy.audit.audit import alarm_probability, audit
-from dpgrs.privacy.noise.sources import NoiseSource
+from audit_controls import (
+    SpoiledNoise,
+    broken,
+    draws_that_show_halved,
+    require_error_rates,
+    run_audit,
+    with_each_noise,
+    with_noise_of_most,
+)
+from dpgrs.privacy.audit.audit import alarm_probability
 from dpgrs.privacy.sensitivity import kendall_sensitivity
-from dpgrs.steps.audit import choose_cases, noise_of
+from dpgrs.steps.audit import choose_cases
 from nightly import rest_at_night
 
 CASES = {case.name: case for case in choose_cases(["private_kendall"])}
@@ -30,48 +33,18 @@ OF_RELEASES = [name for name, case in CASES.items() if case.is_for_releases]
 every_case = pytest.mark.parametrize("name", CASES)
 
 
-class WeakChoices(NoiseSource):
-    """The noise of an honest source, but too small by a factor in private choices."""
-
-    def __init__(self, noise, factor):
-        self._noise, self._factor = noise, factor
-
-    def on(self, *digests):
-        return WeakChoices(self._noise.on(*digests), self._factor)
-
-    def choose_in_rounds(self, *, sensitivity, **options):
-        weaker = replace(sensitivity, value=sensitivity.value / self._factor)
-        return self._noise.choose_in_rounds(sensitivity=weaker, **options)
-
-
-def run_audit(case, *, mode="benchmark", **options):
-    with_noise = noise_of(case, 7, mode=mode)
-    return audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
-
-
-def halved(case):
-    return replace(case, run=partial(run_weakly, case.run))
-
-
-def run_weakly(run, exact, noise):
-    return run(exact, WeakChoices(noise, 2))
-
-
 @pytest.mark.parametrize(
     ("name", "mode"), rest_at_night(with_each_noise(CASES), with_noise_of_most(CASES, BY_DAY))
 )
 def test_private_kendall__loses_no_more_than_claimed(name, mode):
-    """Where the errors lie within 5.5 standard errors: 4,000 draws of an input fail that once in 10^7."""
     result = run_audit(CASES[name], mode=mode)
     assert result.is_within_claim
-    for expected, wrong in zip(CASES[name].claim.error_rates(), result.false_guesses, strict=True):
-        sd = math.sqrt(result.n_draws * expected * (1 - expected))
-        assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
+    require_error_rates(result)
 
 
 @pytest.mark.parametrize("name", rest_at_night(OF_RELEASES, [name for name in OF_RELEASES if name in BY_DAY]))
 def test_private_kendall__halved_release_noise_is_caught(name):
-    case = halved(CASES[name])
+    case = broken(CASES[name], SpoiledNoise, 2)
     assert not run_audit(case, mode="release", n_draws=draws_that_show_halved(case)).is_within_claim
 
 

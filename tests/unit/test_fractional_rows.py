@@ -43,6 +43,19 @@ def both():
     return ScreeningData(bits, Y, *terms), ScreeningData(half * np.int16(STEPS_PER_ALLELE // 2), Y, *terms)
 
 
+def both_of_one_digest():
+    """Of the same data the same noise is drawn; fractions have a digest of their own."""
+    bits, fractions = both()
+    object.__setattr__(fractions, "genotype_digest", bits.genotype_digest)
+    return bits, fractions
+
+
+def ask(epsilon=5.0, **bounds):
+    relation = {"neighbours": "add-remove", "unit": "person", "rows": "people"}
+    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 1, "outcome_bound": 3.0}
+    return PrivacyRequest(epsilon=epsilon, delta=1e-5, **relation, **sizes, **bounds)
+
+
 def test_rows__of_calls_are_those_of_bits():
     bits, fractions = both()
     assert np.array_equal(bits.training_rows, fractions.training_rows)
@@ -73,13 +86,7 @@ def test_digest__hangs_on_the_rows_that_are_trained_on_alone():
 
 @pytest.mark.parametrize("coding", ["half", "frequency"])
 def test_bas__is_that_of_its_rows(coding):
-    bits, fractions = both()
-    # Of the same data the same noise is drawn; fractions have a digest of their own.
-    object.__setattr__(fractions, "genotype_digest", bits.genotype_digest)
-    bounds = {"coding": coding} | ({"row_norm": 1.0} if coding == "frequency" else {})
-    relation = {"neighbours": "add-remove", "unit": "person", "rows": "people"}
-    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 1, "outcome_bound": 3.0}
-    request = PrivacyRequest(epsilon=5, delta=1e-5, **relation, **sizes, **bounds)
+    request = ask(coding=coding, **({"row_norm": 1.0} if coding == "frequency" else {}))
     frequency = np.full(N_VARIANTS, 0.5) if coding == "frequency" else None
     found = [
         fit_chosen_rows(
@@ -92,28 +99,22 @@ def test_bas__is_that_of_its_rows(coding):
             n_fits=1,
             frequency=frequency,
         )[0].weights
-        for data in (bits, fractions)
+        for data in both_of_one_digest()
     ]
     assert np.array_equal(*found)
     assert found[0].any()
 
 
 def screened(selector, epsilon=5.0):
-    relation = {"neighbours": "add-remove", "unit": "person", "rows": "people"}
-    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 1, "outcome_bound": 3.0}
-    request = PrivacyRequest(epsilon=epsilon, delta=1e-5, **relation, **sizes)
     terms = ScreeningTerms(n_choices=2, share=0.5, selector=selector)
-    return screened_request(request, terms, frequency=np.full(N_VARIANTS, 0.5))
+    return screened_request(ask(epsilon), terms, frequency=np.full(N_VARIANTS, 0.5))
 
 
 @pytest.mark.parametrize("selector", PRIVATE)
 def test_choices_and_sums__of_calls_are_those_of_bits(selector):
     """Also where noise decides what is chosen, but for DP-SIS, whose draws go by the grid of its scores."""
-    bits, fractions = both()
-    # Of the same data the same noise is drawn; fractions have a digest of their own.
-    object.__setattr__(fractions, "genotype_digest", bits.genotype_digest)
     drawn, epsilons = [], (1e4,) if selector == "sis" else (1.0, 1e4)
-    for data in (bits, fractions):
+    for data in both_of_one_digest():
         for epsilon in epsilons:
             request = screened(selector, epsilon)
             options = {"noise": BenchmarkNoise(1, "test", 1), "outcome_names": ["y"]}

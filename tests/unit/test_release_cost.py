@@ -62,10 +62,9 @@ def ledger(tmp_path):
     return new_ledger(tmp_path, mu_squared="100")
 
 
-def make_release(config, ledger, *, sites=SITES):
-    """Charge and draw a release as its steps do, of made-up statistics."""
-    privacy, evaluation, (count,) = config.privacy, config.evaluation, config.outcomes.count
-    names = [f"outcome {number}" for number in range(count)]
+def request_of(config, count):
+    """Return the request of a release of so many outcomes, as its steps do."""
+    privacy = config.privacy
     ((request, _),) = request_grid(
         protections=privacy.protection,
         accountings=privacy.accounting,
@@ -82,6 +81,13 @@ def make_release(config, ledger, *, sites=SITES):
         },
         covariate_share=config.covariates.share,
     )
+    return request
+
+
+def make_release(config, ledger, *, sites=SITES):
+    """Charge and draw a release as its steps do, of made-up statistics."""
+    privacy, evaluation, (count,) = config.privacy, config.evaluation, config.outcomes.count
+    names, request = [f"outcome {number}" for number in range(count)], request_of(config, count)
     if privacy.bounds == "tight":
         # What follows from the sites is not known before a run.
         norm = outcome_norm(request.n_outcomes, factor=privacy.outcome_clip, bound=config.outcomes.bound)
@@ -189,6 +195,16 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
     assert certain_cost(config, ledger.read()) == Cost()
 
 
+def new_requests(config, ledger):
+    """Make one more release, which costs what is expected; return of how many new requests."""
+    before, n_before = spent(ledger), len(ledger.read().requests)
+    expected = certain_cost(config, ledger.read())
+    make_release(config, ledger)
+    charged = float(spent(ledger).mu_squared - before.mu_squared)
+    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+    return len(ledger.read().requests) - n_before
+
+
 @pytest.mark.parametrize(
     ("changes", "n_new"),
     [
@@ -221,12 +237,7 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
 )
 def test_certain_cost__of_another_release_is_that_of_its_new_parts(ledger, changes, n_new):
     make_release(settings(), ledger)
-    other, before = settings(**changes), spent(ledger)
-    expected, n_before = certain_cost(other, ledger.read()), len(ledger.read().requests)
-    make_release(other, ledger)
-    assert len(ledger.read().requests) - n_before == n_new
-    charged = float(spent(ledger).mu_squared - before.mu_squared)
-    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+    assert new_requests(settings(**changes), ledger) == n_new
 
 
 @pytest.mark.parametrize(
@@ -246,12 +257,8 @@ def test_certain_cost__of_another_regression_before_is_also_that_of_the_sums_tha
     privacy = {"privacy": SEPARATE} if n_new == 9 else {}
     make_release(settings(**adjusted | privacy), ledger)
     merged = {name: adjusted.get(name, {}) | value for name, value in changes.items()}
-    other, before = settings(**adjusted | merged), spent(ledger)
-    expected, n_before = certain_cost(other, ledger.read()), len(ledger.read().requests)
-    make_release(other, ledger)
-    assert len(ledger.read().requests) - n_before == n_new
-    charged = float(spent(ledger).mu_squared - before.mu_squared)
-    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+    other = settings(**adjusted | merged)
+    assert new_requests(other, ledger) == n_new
     assert certain_cost(other, ledger.read()) == Cost()
 
 
@@ -354,11 +361,7 @@ def test_settings_of_ledger__are_none_where_no_gram_matrix_is_drawn(ledger):
 
 def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):
     make_release(settings(privacy=SEPARATE), ledger)
-    more, before = settings(privacy=SEPARATE, outcomes={"count": 4}), spent(ledger)
-    expected = certain_cost(more, ledger.read())
-    make_release(more, ledger)
-    charged = float(spent(ledger).mu_squared - before.mu_squared)
-    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+    assert new_requests(settings(privacy=SEPARATE, outcomes=FOUR), ledger) == 2
 
 
 def test_certain_cost__other_sites_are_left_to_the_job(ledger):
@@ -379,23 +382,9 @@ def screened_settings(method="k-blup", **changes):
 def make_screened_release(config, ledger):
     """Charge and draw a release by a method that reads rows as its step does, of made-up people."""
     privacy, mechanism = config.privacy, mechanism_of(config.methods[0])
-    ((request, _),) = request_grid(
-        protections=privacy.protection,
-        accountings=privacy.accounting,
-        epsilons=privacy.epsilon,
-        sizes=config.variants.size,
-        counts=[len(NAMES)],
-        outcome_budget=privacy.outcome_budget,
-        rows=config.cohort.rows,
-        outcome_bound=config.outcomes.bound,
-        counts_outcomes=config.outcomes.are_counted,
-        **{
-            name: getattr(privacy, name)
-            for name in ("delta", "gram_share", "count_share", "neighbours", "unit")
-        },
-    )
     bounds = {"frequency": frequencies()} if privacy.bounds == "tight" else {}
-    request, public = request_of_rows(request, screening_terms(config), **bounds), public_identity(config)
+    request = request_of_rows(request_of(config, len(NAMES)), screening_terms(config), **bounds)
+    public = public_identity(config)
     terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
     release(
         lambda noise: mechanism.draw(cohort(), noise=noise, **terms),

@@ -89,7 +89,28 @@ def test_axes__are_those_of_python_integers(bits):
     assert genome_axes([A[:5], A[5:]], [x[:, :5], x[:, 5:]]).tolist() == rounded
 
 
-@pytest.mark.parametrize("name", ["matrix", "first"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("centre", "axis_effects", "axis_gains", "pruned", "axis_loadings", "score_weights"),
+        *("row_norm", "contig"),
+    ],
+)
+def test_digest__changes_with_all_numbers_and_shapes_of_a_chromosome(genome, name):
+    first, *others = genome.chromosomes
+    first = replace(first, score_weights=np.arange(10).reshape(2, 5))
+
+    def digest(**changed):
+        return replace(genome, chromosomes=(replace(first, **changed), *others)).digest
+
+    value = getattr(first, name)
+    changes = [value + ("1" if name == "contig" else 1)]
+    if isinstance(value, np.ndarray):
+        changes += [value[..., np.newaxis], np.concatenate([value[1:], value[:1]])]
+    assert len({digest(), *(digest(**{name: changed}) for changed in changes)}) == 1 + len(changes)
+
+
+@pytest.mark.parametrize("name", ["matrix", "first", "stop"])
 def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     first, *rest = genome.chromosomes
     changed = replace(first.blocks[0], **{name: getattr(first.blocks[0], name) + 1})
@@ -97,6 +118,8 @@ def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     assert other.digest != genome.digest
     assert replace(genome, clip=0.5).digest != genome.digest
     assert replace(genome, is_clipped_jointly=True).digest != genome.digest
+    assert replace(genome, axis_shares=np.zeros(3)).digest != genome.digest
+    assert replace(genome, scored=("a",)).digest != genome.digest
     assert replace(genome, n_panel=400).digest == genome.digest
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dpgrs.errors import UsageError
 from dpgrs.io import people_slabs
@@ -17,10 +18,17 @@ from dpgrs.linalg.genome_sums import ROW_STEP, chromosome_scores, less_scores, r
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
 from dpgrs.methods.genome_mechanism import genome_slopes, genome_weights
+from dpgrs.methods.genome_public import shown_entries
 from dpgrs.methods.genome_sums import ROW_NORM, GenomeRequest, map_terms
 from dpgrs.methods.planning import expected_genome_fit
 from dpgrs.methods.public_effects import PublicEffects
-from dpgrs.methods.public_scores import MOST_EXPLAINED, public_scores, with_public_scores
+from dpgrs.methods.public_scores import (
+    MOST_EXPLAINED,
+    NOISE_SHARES,
+    SCALES,
+    public_scores,
+    with_public_scores,
+)
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.study.genome_maps import stored_map, stored_maps
 from dpgrs.study.genome_people import contig_sums, measured_people
@@ -231,6 +239,40 @@ def test_public_scores__explain_what_a_posterior_mean_does(simulation):
     assert residual_deviation(scores.residual_variances, 2 * len(names)) == pytest.approx(
         np.sqrt(1 - explained.mean() / 2)
     )
+
+
+def test_public_scores__are_the_average_over_heritabilities_and_noise(simulation):
+    """Of the half of the directions with the largest variances; the others have no part."""
+    effects, prior = simulation.gwas(4000, seed=5)[0], simulation.prior
+    effects[::7] = 0  # not in the file
+    (weights,) = np.hstack(public_scores(prior, simulation.reference, {"height": effects}).weights) * MAP_STEP
+    scores, entries, shown = [], [], []
+    cuts = np.cumsum([len(block.deviations) for block in prior.blocks])[:-1]
+    for block, w, of_block in zip(
+        prior.blocks, np.split(weights, cuts), np.split(effects, cuts), strict=True
+    ):
+        root, V = block.matrices().astype(float)
+        scores.append(V.T @ root @ (w * block.deviations))
+        of_entries, of_shown = shown_entries(root, V, of_block * block.deviations)
+        entries.append(of_entries)
+        shown.append(of_shown)
+    scores, entries, shown = map(np.concatenate, (scores, entries, shown))
+    p, chances = prior.spectrum.variances, prior.spectrum.chances
+    is_used = (p >= np.median(p)) & (shown > 0)
+    assert 0.4 < is_used.mean() < 0.6
+    np.testing.assert_allclose(scores[~is_used], 0, atol=1e-6)
+    scores, entries, shown, p, chances = (of_all[is_used] for of_all in (scores, entries, shown, p, chances))
+    mean_square = np.mean(shown * entries**2)
+    pairs = [(2 * h, share * mean_square) for h in SCALES for share in NOISE_SHARES if h < 1]
+    log_likelihoods = np.array(
+        [norm.logpdf(entries * np.sqrt(shown), scale=np.sqrt(A * p + w)).sum() for A, w in pairs]
+    )
+    probabilities = np.exp(log_likelihoods - log_likelihoods.max())
+    shares = sum(
+        probability * A * p / (A * (p + chances) + w)
+        for probability, (A, w) in zip(probabilities / probabilities.sum(), pairs, strict=True)
+    )
+    np.testing.assert_allclose(scores, shares * shown * entries, rtol=1e-4, atol=1e-6)
 
 
 def test_public_scores__of_effects_in_other_units_are_refused(simulation):

@@ -279,6 +279,11 @@ def test_public_scores__of_effects_in_other_units_are_refused(simulation):
     gwas = simulation.gwas(4000, seed=2)[0]
     with refused("public-effects-too-large", error=UsageError):
         public_scores(simulation.prior, simulation.reference, {"height": 10 * gwas})
+    # These are in the right unit, but explain .91.
+    with refused("public-effects-too-large", error=UsageError):
+        public_scores(
+            simulation.prior, simulation.reference, {"height": 1.5 * simulation.gwas(20_000, seed=2)[0]}
+        )
     assert MOST_EXPLAINED == 0.9
     nothing = public_scores(simulation.prior, simulation.reference, {"height": np.zeros(N_VARIANTS)})
     assert nothing.residual_variances == (1.0,)

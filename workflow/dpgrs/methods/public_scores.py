@@ -12,7 +12,7 @@ the file shows. Weights are rounded to a public grid, on which scores of people 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product, starmap
 
 import numpy as np
 from scipy.special import softmax
@@ -53,8 +53,7 @@ def public_scores(
     require_exact_scores(of_chromosomes)
     scores = np.zeros((prior.n_panel, len(effects)), dtype=np.int64)
     for chromosome, of_chromosome in zip(panel, of_chromosomes, strict=True):
-        bounds = chromosome.bounds.tolist()
-        for columns in map(slice, bounds[:-1], bounds[1:]):
+        for columns in starmap(slice, pairwise(chromosome.bounds.tolist())):
             scores += chromosome.centred(columns) @ of_chromosome[:, columns].T
     residuals = 1 - np.var(scores * ROW_STEP, axis=0)
     for name, residual, is_too_large in zip(effects, residuals.tolist(), are_too_large, strict=True):

@@ -107,33 +107,22 @@ def test_cross_sensitivity__of_a_person_with_two_haplotype_rows():
     assert person.value == pytest.approx(2 * row.value, rel=1e-15)
 
 
-@pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("n_outcomes", [1, 2, 3, 5])
-def test_outcome_counts_sensitivity__is_attained(n_outcomes, neighbours):
-    known = [
-        count_known(np.reshape(y, (-1, 1))) for y in itertools.product([7.0, math.nan], repeat=n_outcomes)
-    ]
-    terms = {"rows": "people", "neighbours": neighbours, "unit": "person"}
-    claim = outcome_counts_sensitivity(n_outcomes, **terms)
-    assert claim.value == pytest.approx(largest_distance(known, neighbours), rel=1e-14)
-    assert claim.value**2 >= n_outcomes
-    people = [first + second for first, second in itertools.product(known, repeat=2)]
-    of_two_rows = outcome_counts_sensitivity(n_outcomes, **terms | {"rows": "haplotypes"})
-    assert of_two_rows.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
+KNOWN = (count_known, [7.0, math.nan])
+CASES = (count_cases, [-0.5, 2.0, math.nan])  # 0 and 1, standardised by a prevalence of 0.2
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("n_outcomes", [1, 2, 3])
-def test_outcome_counts_sensitivity__is_attained_by_cases(n_outcomes, neighbours):
-    low, high = -0.5, 2.0  # 0 and 1, standardised by a prevalence of 0.2
-    cases = [
-        count_cases(np.reshape(y, (-1, 1)))
-        for y in itertools.product([low, high, math.nan], repeat=n_outcomes)
-    ]
+@pytest.mark.parametrize(
+    ("n_outcomes", "counted"), [*((n, KNOWN) for n in (1, 2, 3, 5)), *((n, CASES) for n in (1, 2, 3))]
+)
+def test_outcome_counts_sensitivity__is_attained(n_outcomes, counted, neighbours):
+    count, values = counted
+    of_rows = [count(np.reshape(y, (-1, 1))) for y in itertools.product(values, repeat=n_outcomes)]
     terms = {"neighbours": neighbours, "unit": "person"}
     claim = outcome_counts_sensitivity(n_outcomes, rows="people", **terms)
-    assert claim.value == pytest.approx(largest_distance(cases, neighbours), rel=1e-14)
-    people = [first + second for first, second in itertools.product(cases, repeat=2)]
+    assert claim.value == pytest.approx(largest_distance(of_rows, neighbours), rel=1e-14)
+    assert claim.value**2 >= n_outcomes
+    people = [first + second for first, second in itertools.product(of_rows, repeat=2)]
     of_two_rows = outcome_counts_sensitivity(n_outcomes, rows="haplotypes", **terms)
     assert of_two_rows.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
 

@@ -219,13 +219,13 @@ def test_batches__chr_prefix(tmp_path, kind, in_file, asked):
 
 @pytest.mark.parametrize("kind", ["gzip", "tbi"])
 @pytest.mark.parametrize(
-    ("other", "contigs", "fault"),
+    ("other", "contig", "fault"),
     [("X", "7", ("contig-missing", "contig 7")), ("chr1", "1", ("contig-named-twice",))],
 )
-def test_batches__raise_on_contig_that_is_not_there_once(tmp_path, kind, other, contigs, fault):
+def test_batches__raise_on_contig_that_is_not_there_once(tmp_path, kind, other, contig, fault):
     lines = (record(3, "0|1 0|0 0|0"), record(3, "0|1 0|0 0|0", contig=other))
     with refused(*fault):
-        read(WRITERS[kind](tmp_path / "a.vcf.gz", vcf_text(*lines, contigs=("1", other, "7"))), contigs)
+        read(WRITERS[kind](tmp_path / "a.vcf.gz", vcf_text(*lines, contigs=("1", other, "7"))), contig)
 
 
 @pytest.mark.parametrize(

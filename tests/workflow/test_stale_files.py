@@ -368,7 +368,7 @@ use rule * from dpgrs {rules}
 {after}
 """
 OTHER = "module other:\n    snakefile: {snakefile!r}\n    config: config | {{'variants': {{'size': 20}}}}\n"
-TAKEN = "use rule make_variants from other as other_*"
+OTHER_VARIANTS = "use rule make_variants from other as other_*"
 ORDER = "ruleorder: other_make_variants > make_variants"
 TWICE = "must be imported with one configuration, got two of `release`"
 # Words of an importer by which files of other settings, or of other places, would pass; and what is said.
@@ -383,9 +383,9 @@ MODULES = {
     "exclude": ({"rules": "exclude compute_statistics as *"}, OF_OTHERS),
     "with": ({"after": "use rule draw from dpgrs with:\n    threads: 2"}, OF_OTHERS),
     # The variant set is made by the settings of the other.
-    "twice": ({"before": OTHER + TAKEN, "after": ORDER}, TWICE),
-    "twice-after": ({"after": OTHER + f"{TAKEN}\n{ORDER}"}, TWICE),
-    "twice, whole": ({"before": OTHER + TAKEN.replace("make_variants", "*")}, TWICE),
+    "twice": ({"before": OTHER + OTHER_VARIANTS, "after": ORDER}, TWICE),
+    "twice-after": ({"after": OTHER + f"{OTHER_VARIANTS}\n{ORDER}"}, TWICE),
+    "twice, whole": ({"before": OTHER + OTHER_VARIANTS.replace("make_variants", "*")}, TWICE),
     "workdir": ({"after": 'workdir: "elsewhere"'}, r"made/settings/\w+\.json` must be JSON that dpgrs"),
 }
 

@@ -70,8 +70,9 @@ def test_mapped_rows__are_the_sums_of_the_definition(genome):
 
 
 def test_chromosome_arrays__keep_integers_of_any_size(genome):
-    (first, *_), effects = genome.chromosomes, np.int64(2) ** 31
-    large = replace(first, blocks=tuple(replace(b, matrix=b.matrix + effects) for b in first.blocks))
+    first = genome.chromosomes[0]
+    large = replace(first, blocks=tuple(replace(b, matrix=abs(b.matrix) + 2**31) for b in first.blocks))
+    large.blocks[0].matrix[:] = 2**31
     arrays = dict(chromosome_arrays(large, large.blocks))
     assert arrays["block0_matrix"].dtype == np.int64
     assert dict(chromosome_arrays(first, first.blocks))["block0_matrix"].dtype == np.int32
@@ -89,6 +90,18 @@ def test_axes__are_those_of_python_integers(bits):
     assert genome_axes([A[:5], A[5:]], [x[:, :5], x[:, 5:]]).tolist() == rounded
 
 
+def test_axes__are_integers_where_float64_would_round_a_sum_up():
+    """Of loadings of 36 bits each, and a sum beyond 2^53 that lies next to half a step."""
+    largest = 2**15 + 2**13 - 1
+    loadings = [52 * 10**9] * 4 + [48 * 10**9]
+    loadings[-1] += (2**23 - 1) * pow(largest, -1, 2**24) - sum(loadings) & 2**24 - 1
+    exact = largest * sum(loadings)
+    assert exact > 2**53
+    assert float(exact) == exact + 1
+    A, x = np.array(loadings)[:, np.newaxis], np.full((1, 5), largest)
+    assert genome_axes([A], [x]).tolist() == [[(exact + 2**23) // 2**24]]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -97,11 +110,11 @@ def test_axes__are_those_of_python_integers(bits):
     ],
 )
 def test_digest__changes_with_all_numbers_and_shapes_of_a_chromosome(genome, name):
-    first, *others = genome.chromosomes
+    first, *chromosomes = genome.chromosomes
     first = replace(first, score_weights=np.arange(10).reshape(2, 5))
 
     def digest(**changed):
-        return replace(genome, chromosomes=(replace(first, **changed), *others)).digest
+        return replace(genome, chromosomes=(replace(first, **changed), *chromosomes)).digest
 
     value = getattr(first, name)
     changes = [value + ("1" if name == "contig" else 1)]
@@ -119,6 +132,9 @@ def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     assert replace(genome, clip=0.5).digest != genome.digest
     assert replace(genome, is_clipped_jointly=True).digest != genome.digest
     assert replace(genome, axis_shares=np.zeros(3)).digest != genome.digest
+    short = replace(first.blocks[0], matrix=first.blocks[0].matrix.astype(np.int32))
+    same = replace(genome, chromosomes=(replace(first, blocks=(short, *first.blocks[1:])), *rest))
+    assert same.digest == genome.digest
     assert replace(genome, scored=("a",)).digest != genome.digest
     assert replace(genome, n_panel=400).digest == genome.digest
 
@@ -148,3 +164,8 @@ def test_short_rows__are_near_and_exact_in_single_precision():
         int(np.bitwise_or.reduce(short[0]) & -np.bitwise_or.reduce(short[0]))
     ) > (EXACT_SINGLE - 600)
     np.testing.assert_array_equal(short_rows(short), short)
+    # A row that is short enough only once it is rounded.
+    row = np.array([[(2**23 - 1) << 4, 7, 7, 7]])
+    np.testing.assert_array_equal(short_rows(row), [[row[0, 0], 0, 0, 0]])
+    # A sum of 2^23 is not below it.
+    np.testing.assert_array_equal(short_rows(np.array([[2**23 - 1, 1]])), [[2**23, 2]])

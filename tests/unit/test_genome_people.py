@@ -83,6 +83,8 @@ def test_stored_map__is_what_was_written(stored):
     genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS, n_axes=1)
     assert stored.contigs == list(CONTIGS)
     assert stored.genome.clip == 1.25
+    assert stored.attenuations.tolist() == stored.genome.attenuations.tolist() == [0.9, 0.9]
+    assert stored.genome.axis_shares.tolist() == genome.axis_shares.tolist()
     assert stored.label["digest"] == stored.genome.digest
     assert (stored.genome.digest == genome.digest) != stored.label["is_clipped_jointly"]
     np.testing.assert_array_equal(

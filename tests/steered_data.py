@@ -5,7 +5,7 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
 from dpgrs.linalg.coding import OUTCOME_STEP
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.statistics import gram
 from dpgrs.linalg.steering import SteerableRows
 from dpgrs.methods.requests import PrivacyRequest

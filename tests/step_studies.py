@@ -10,7 +10,7 @@ import pandas as pd
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
 from dpgrs.io.sites import write_sites
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from dpgrs.genotypes.bits import unpack, word_count
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.variant_set import alternate_frequency
+from dpgrs.io.variant_set_writer import alternate_frequency
 from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey

@@ -50,8 +50,9 @@ STEPS = (
     "write_release",
 )
 STUDY = (
-    *("adjusted_outcomes", "exact_statistics", "fit_identity", "genome_maps", "genome_people"),
-    *("identity", "made_by", "public_panel", "released", "released_accuracy", "training_data"),
+    *("adjusted_outcomes", "adjustment", "after_regression", "exact_statistics", "fit_identity"),
+    *("genome_maps", "genome_people", "identity", "made_by", "public_panel", "released"),
+    *("released_accuracy", "training_data"),
 )
 RELEASE = (
     *("audits", "case_counts", "constants", "content", "covariates", "mechanisms", "odds"),

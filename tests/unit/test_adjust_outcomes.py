@@ -13,7 +13,7 @@ from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.release.bundle_room import bundle_problems
+from dpgrs.release.bundle_problems import bundle_problems
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
 from dpgrs.steps.draw import draw
 from dpgrs.study.fit_identity import fit_settings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.methods.blup import OutcomesSeen
 from dpgrs.methods.blup_hedged import (
     DRAWS,

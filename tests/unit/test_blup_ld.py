@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.linalg.ld_estimation import public_ld
+from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.steering import Steering
 from dpgrs.methods.blup import OutcomesSeen
 from dpgrs.methods.blup_ld import (

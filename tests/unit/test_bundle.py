@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.io.tables.phenotypes import scales_digest
+from dpgrs.io.tables.outcome_scales import scales_digest
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.statement.content import PublicInput
 from dpgrs.statement.schema import validate

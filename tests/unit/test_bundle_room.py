@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.release.bundle_room import _is_fitted_by, bundle_problems, require_same_release
+from dpgrs.release.bundle_problems import bundle_problems
+from dpgrs.release.bundle_room import is_fitted_by, require_same_release
 from dpgrs.study.fit_identity import fit_settings
 from dpgrs.study.settings import resolve
 from refused import refused
@@ -159,15 +160,15 @@ def test_measure_release__of_another_fit_beside_a_bundle_is_refused_before_the_c
     assert ledger.path.read_bytes() != before
 
 
-def test_is_fitted_by__which_public_genotypes_a_run_finds_out(study):
+def testis_fitted_by__which_public_genotypes_a_run_finds_out(study):
     stated = {"method": "blup-ld", "fit": FIT | {"ld": "a" * 64}}
     settings = {"method": "blup-ld"} | FIT
-    assert _is_fitted_by(stated, settings)
-    assert _is_fitted_by(stated, settings | {"ld": "a" * 64})
-    assert not _is_fitted_by(stated, settings | {"ld": "b" * 64})
-    assert not _is_fitted_by(stated | {"fit": FIT}, settings | {"ld": "b" * 64})
-    assert not _is_fitted_by(stated, settings | {"method": "blup"})
-    assert not _is_fitted_by(stated, settings | {"heritability": 0.4})
+    assert is_fitted_by(stated, settings)
+    assert is_fitted_by(stated, settings | {"ld": "a" * 64})
+    assert not is_fitted_by(stated, settings | {"ld": "b" * 64})
+    assert not is_fitted_by(stated | {"fit": FIT}, settings | {"ld": "b" * 64})
+    assert not is_fitted_by(stated, settings | {"method": "blup"})
+    assert not is_fitted_by(stated, settings | {"heritability": 0.4})
 
 
 def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):

@@ -6,7 +6,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.variant_set import alternate_frequency, site_names
+from dpgrs.io.variant_set_writer import alternate_frequency, site_names
 from dpgrs.io.vcf.vcf import read_header
 from dpgrs.simulation.cohorts import simulate_cohort
 from dpgrs.steps.simulate_cohort import simulate_cohort as simulate_step

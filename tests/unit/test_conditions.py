@@ -10,8 +10,9 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables import phenotypes
+from dpgrs.io.tables.outcome_scales import constants_of, read_scales
 from dpgrs.io.tables.people_counts import PeopleCount
-from dpgrs.io.tables.phenotypes import constants_of, read_scales, standardise
+from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.preflight.checks import check
 from dpgrs.statement import conditions as words
 from dpgrs.statement.conditions import CheckedFile, Condition, conditions

@@ -26,7 +26,8 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.site_variants import take_sites
 from dpgrs.io.store_check import check_store
-from dpgrs.io.variant_set import StoredAlleles, VariantSelection, VariantSet, write_variant_set
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_writer import StoredAlleles, VariantSelection, write_variant_set
 from plink_sets import write_bed
 from refused import refused
 from vcf_files import record, write_bgzf, write_text

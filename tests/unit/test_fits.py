@@ -9,9 +9,9 @@ import pytest
 
 from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.denoising import denoised_means
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
-from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released

@@ -109,23 +109,28 @@ def test_exact__is_along_the_map_with_the_effects_of_covariates(genome, ld_share
         assert terms == map_terms(request)
         return stored
 
-    prevalence = np.array([0.2, np.nan, np.nan])
+    prevalence, entries = np.array([0.2, np.nan, np.nan]), np.arange(6).reshape(3, 2)
+    records = {
+        ChromosomeSums: ChromosomeSums("21", entries, entries, made_with),
+        ChromosomeMoments: ChromosomeMoments("21", np.arange(3), made_with, 1.0),
+    }
     data = SimpleNamespace(
         genome=stored_map,
-        genome_sums=lambda *options: ("sums", *options),
-        genome_moments=lambda *options: ("moments", *options),
+        chromosomes=lambda made_with, kind: [records[kind]],
         observed=lambda *options: ("observed", *options),
         n_training=N,
         outcomes=SimpleNamespace(covariate_effects=effects, prevalence=prevalence),
     )
     exact = MECHANISM.exact(request, data=data, names=("a", "b"), settings=None)
+    (sums,) = exact.pop("sums")
+    np.testing.assert_array_equal(sums.variants, entries[:2])
+    np.testing.assert_array_equal(sums.axes, entries[:2])
     slopes = genome_slopes(request, prevalence[:2], deviations=np.array([1.0, np.sqrt(0.75)]))
     np.testing.assert_array_equal(exact.pop("slopes"), slopes)
     assert slopes[1] > genome_slopes(request, prevalence[:2])[1]
     assert exact == {
         "genome": stored.genome,
-        "sums": ("sums", made_with, 2),
-        "moments": None if ld_share is None else ("moments", made_with),
+        "moments": None if ld_share is None else [records[ChromosomeMoments]],
         "made_with": made_with,
         "n_rows": N,
         "observed": ("observed", D, 2),

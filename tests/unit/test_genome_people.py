@@ -13,9 +13,9 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.genome_map import mapped_rows
-from dpgrs.linalg.genome_moments import chromosome_moments
+from dpgrs.linalg.genome_moments import ChromosomeMoments, chromosome_moments
 from dpgrs.linalg.genome_prior import HERITABILITY
-from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums, outcome_weights
+from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums, exact_sums, outcome_weights
 from dpgrs.methods.genome_sums import map_terms
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.steps import measure_people as measure_step
@@ -36,7 +36,7 @@ from dpgrs.study.genome_people import (
 )
 from dpgrs.study.public_panel import map_items, stored_spectra
 from dpgrs.study.settings import resolve
-from dpgrs.study.training_data import load_moments, load_sums
+from dpgrs.study.training_data import load_chromosomes
 from genome_maps import exact_sums_of
 from genome_studies import (
     CONTIGS,
@@ -219,7 +219,7 @@ def test_sums__of_those_who_are_not_trained_on_are_zero(alleles, outcomes, store
     assert contig_sums(people, outcomes, stored, "1", **options).variants.any()
 
 
-def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
+def test_load_chromosomes__sums_are_of_one_map(alleles, outcomes, stored, tmp_path):
     people = people_of(alleles)
     options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
     sums = [contig_sums(people, outcomes, stored, contig, **options) for contig in CONTIGS]
@@ -229,14 +229,15 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
         assert label.keys() | arrays.keys() == vars(part).keys()
         assert arrays.keys() == {"variants", "axes"}
         save_labelled(path, [(label, arrays)])
-    for found, part in zip(load_sums(paths, sums_digest(stored, None)), sums, strict=True):
+    loaded = load_chromosomes(paths, sums_digest(stored, None), ChromosomeSums)
+    for found, part in zip(loaded, sums, strict=True):
         assert found.contig == part.contig
         np.testing.assert_array_equal(
             found.direction_sums(stored.chromosome(part.contig)) * SUM_STEP,
             part.direction_sums(stored.chromosome(part.contig)) * SUM_STEP,
         )
     with refused("genome-sums-of-another-map"):
-        load_sums(paths, "another")
+        load_chromosomes(paths, "another", ChromosomeSums)
 
 
 def test_contig_sums__are_of_components_if_outcomes_have_loadings(alleles, outcomes, stored):
@@ -371,13 +372,13 @@ def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, out
         np.testing.assert_array_equal(alone.entries, everybody[-1].entries)
     for part, of_people in zip(everybody, people_moments(people, outcomes, stored), strict=True):
         np.testing.assert_equal(vars(of_people), vars(part))
-    for found, part in zip(load_moments(paths, made_with), everybody, strict=True):
+    for found, part in zip(load_chromosomes(paths, made_with, ChromosomeMoments), everybody, strict=True):
         assert (found.contig, found.made_with, found.norm) == (part.contig, made_with, part.norm)
         np.testing.assert_array_equal(found.entries, part.entries)
-    assert [part.contig for part in load_sums(paths, made_with)] == list(CONTIGS)
-    for load in (load_sums, load_moments):
+    assert [part.contig for part in load_chromosomes(paths, made_with, ChromosomeSums)] == list(CONTIGS)
+    for kind in (ChromosomeSums, ChromosomeMoments):
         with refused("genome-sums-of-another-map"):
-            load(paths, "another")
+            load_chromosomes(paths, "another", kind)
 
 
 def test_map_items__are_one_for_each_budget_and_size(alleles, tmp_path):

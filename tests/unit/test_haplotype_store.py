@@ -7,8 +7,9 @@ import zarr
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.haplotype_store import KIND, HaplotypeStore, StoreWriter, rows_per_chunk
+from dpgrs.io.haplotype_store import KIND, HaplotypeStore, rows_per_chunk
 from dpgrs.io.sealed_zarr import fingerprint
+from dpgrs.io.store_writer import StoreWriter
 from flips import after_flips
 from refused import refused
 
@@ -84,7 +85,7 @@ def test_missing__only_in_the_middle(tmp_path):
 
 
 def test_chunks__cover_all_variants(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     store = write(tmp_path / "a.zarr", (variants(10), random_bits(10, 3)))
     assert list(store.chunks()) == [slice(0, 4), slice(4, 8), slice(8, 10)]
     whole = np.concatenate([store.haplotypes(chunk) for chunk in store.chunks()])
@@ -92,7 +93,7 @@ def test_chunks__cover_all_variants(tmp_path, monkeypatch):
 
 
 def test_append__any_batches_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     table, bits = variants(11), random_bits(11, 4)
     folders = []
     for step in (1, 3, 4, 11):
@@ -174,7 +175,7 @@ def test_open__raise_on_a_lost_part_but_not_on_one_of_zeros(tmp_path):
 def shard(monkeypatch):
     """Give stores of dosages shards of two chunks of two variants of three people."""
     monkeypatch.setattr("dpgrs.io.haplotype_store._DOSAGE_BYTES", 12)
-    monkeypatch.setattr("dpgrs.io.haplotype_store._SHARD_ROWS", 4)
+    monkeypatch.setattr("dpgrs.io.store_writer._SHARD_ROWS", 4)
 
 
 def test_store__with_shards_says_the_same(tmp_path, monkeypatch):

@@ -48,7 +48,7 @@ def test_ingest_chromosome__threads_change_no_byte(tmp_path, monkeypatch):
     # More text than two blocks.
     records = (record(i, calls[i % 3], alt="C,G", info="x" * 60_000) for i in range(1, 93))
     vcf = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(*records, record(5, "x", contig="2")))
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     # The last record fills a batch.
     counts = [
         ingest_chromosome(vcf, chromosome="1", store=tmp_path / str(threads), threads=threads)
@@ -63,7 +63,7 @@ def test_ingest_chromosome__threads_change_no_byte(tmp_path, monkeypatch):
 def test_ingest_chromosome__chunking_changes_nothing(tmp_path, monkeypatch):
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*(record(i, "0|1 1|1 .|0") for i in range(1, 30))))
     ingest_chromosome(vcf, chromosome="1", store=tmp_path / "one")
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     ingest_chromosome(vcf, chromosome="1", store=tmp_path / "many")
     one, many = HaplotypeStore.open(tmp_path / "one"), HaplotypeStore.open(tmp_path / "many")
     assert len(list(many.chunks())) == 8
@@ -74,7 +74,7 @@ def test_ingest_chromosome__chunking_changes_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("error_at", [2, 29])
 def test_ingest_chromosome__failure_leaves_nothing(tmp_path, monkeypatch, error_at):
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     calls = ["0/1 0|0 0|0" if i == error_at else "0|0 0|1 0|0" for i in range(30)]
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*(record(i + 1, call) for i, call in enumerate(calls))))
     with pytest.raises(DpgrsError, match="heterozygous and unphased"):
@@ -128,7 +128,7 @@ def test_ingest_chromosome__positions_of_another_build(tmp_path, prefix, ending)
 
 
 def test_ingest_chromosome__position_beyond_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 1)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 1)
     positions = (5, 6, 7, LENGTH_22, LENGTH_22 + 1)
     text = vcf_text(*(record(i, "0|1 0|0 1|1", contig="22") for i in positions), contigs=("22",))
     vcf = write_text(tmp_path / "a.vcf", text)

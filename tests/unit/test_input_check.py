@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
+from dpgrs.io.tables.outcome_scales import binary_constants, scales_digest
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.release.bundle import write_bundle
 from dpgrs.statement.content import PublicInput

@@ -12,7 +12,8 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.site_variants import take_sites
-from dpgrs.io.variant_set import VariantSet, write_variant_set
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_writer import write_variant_set
 from vcf_files import record, vcf_text, write_text
 
 SAMPLES = ("A", "B", "C", "D")

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,8 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
-from dpgrs.study.later_draws import LaterRequest, later_statistics
+from dpgrs.privacy.noise.sources import Rehearsal
+from dpgrs.study.after_regression import LaterRequest, rehearse_later
 from outcome_files import write_outcomes
 from refused import refused
 from step_studies import Study
@@ -96,5 +98,7 @@ def test_draw__the_scale_of_later_noise_is_that_of_all_variants(epsilon, n_outco
     names = [f"y{i}" for i in range(n_outcomes)]
     regression = SimpleNamespace(data=SimpleNamespace(outcomes=SimpleNamespace(drawn_names=names)))
     with refused("noise-too-large", "cross product", error=UsageError):
-        later_statistics(regression, later, None)
-    assert "gram" in later_statistics(regression, replace(later, request=replace(request, epsilon=1.0)), None)
+        rehearse_later(regression, later, Rehearsal())
+    rehearsal, later = Rehearsal(), replace(later, request=replace(request, epsilon=1.0))
+    rehearse_later(regression, later, rehearsal)
+    assert "gram" in {event.statistic for event, _ in chain(*rehearsal.draws.values())}

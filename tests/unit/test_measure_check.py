@@ -13,7 +13,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.binary_metrics import binary_measures, quantitative_measures
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.tables.phenotypes import binary_constants
+from dpgrs.io.tables.outcome_scales import binary_constants
 from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants
 from dpgrs.statement.content import PublicInput

@@ -6,7 +6,7 @@ from scipy.special import ndtri
 
 from dpgrs.errors import UsageError
 from dpgrs.fit_keys import MATCHED_PEOPLE
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_r2
 from dpgrs.methods.registry import METHODS

@@ -214,7 +214,7 @@ def ingested(folder, name, alleles, samples, *options):
 
 
 def test_ingest_chromosome__store_equals_that_of_a_smaller_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    monkeypatch.setattr("dpgrs.io.haplotype_store.CHUNK_VARIANTS", 4)
     samples = [f"S{number}" for number in range(70)]
     alleles = random_alleles(30, 140).astype(int)
     alleles[5:7, ::9] = 2

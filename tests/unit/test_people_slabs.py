@@ -12,8 +12,9 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import hard_calls
 from dpgrs.io import haplotype_store
 from dpgrs.io import people_slabs as slabs_of_store
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.people_slabs import people_slabs
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.linalg.genome_sums import chromosome_sums
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from genome_maps import random_chromosome
@@ -126,8 +127,9 @@ def test_slabs__without_missing_alleles_have_no_plane_of_them(tmp_path, rng):
 
 @pytest.mark.parametrize("has_dosages", [False, True])
 def test_slabs__read_each_chunk_once(tmp_path, rng, monkeypatch, has_dosages):
-    for name, n in {"CHUNK_PEOPLE": 32, "_DOSAGE_PEOPLE": 32, "_FILE_PEOPLE": 64, "_FILE_WORDS": 2}.items():
+    for name, n in {"CHUNK_PEOPLE": 32, "FILE_PEOPLE": 64, "FILE_WORDS": 2}.items():
         monkeypatch.setattr(haplotype_store, name, n)
+    monkeypatch.setattr("dpgrs.io.store_writer._DOSAGE_PEOPLE", 32)
     store, _, _ = write(tmp_path / "a.zarr", rng, has_dosages=has_dosages)
     planes = ["missing", "dosages" if has_dosages else "haplotypes"]
     assert [store.attributes["n_chunks"][name] for name in planes] == [3, 3]

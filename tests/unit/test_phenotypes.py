@@ -8,15 +8,14 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.tables import parquet, phenotypes
+from dpgrs.io.tables.outcome_scales import constants_of, read_scales
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
-    constants_of,
     describe_scale,
     match_outcomes,
     outcome_chunks,
     outcome_names,
     read_outcomes,
-    read_scales,
     standardise,
 )
 from refused import refused

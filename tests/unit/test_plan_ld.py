@@ -9,9 +9,10 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import clipped_statistics, frequency_rows
 from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.linalg.outcome_grid import grid_outcomes
-from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.steering import SteerableRows
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.linalg.denoising import noisy_spectrum
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.methods import public_effects
 from dpgrs.methods.blup import OutcomesSeen, fit_blup
 from dpgrs.methods.blup_ld import fit_blup_ld

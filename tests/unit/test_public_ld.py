@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dpgrs.linalg import public_ld as module
-from dpgrs.linalg.public_ld import BLOCK_LENGTH, PublicLd, block_starts, principal_axes, public_ld
+from dpgrs.linalg import ld_estimation as module
+from dpgrs.linalg.ld_estimation import BLOCK_LENGTH, block_starts, principal_axes, public_ld
+from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.study.public_files import load_ld, save_ld
 
 N_ROWS = 400
@@ -119,7 +120,7 @@ def test_public_ld__of_people_of_whom_half_or_all_are_alike(rng, is_varying):
 
 def test_spectrum__of_nothing_is_not_decomposed(monkeypatch):
     """A plan rehearses draws on zeros: of many variants that takes minutes and gigabytes."""
-    monkeypatch.setattr(module, "eigh", None)
+    monkeypatch.setattr("dpgrs.linalg.public_ld.eigh", None)
     spectrum = PublicLd(np.arange(5), (np.zeros((1, 1)),) * 5, np.empty((0, 5)), 1).spectrum(7)
     np.testing.assert_array_equal(spectrum.vectors, np.eye(5))
     for nothing in (spectrum.eigenvalues, spectrum.first, spectrum.second, spectrum.trace):

@@ -13,8 +13,8 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import frequency_rows
 from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.norms import tight_row_norm
-from dpgrs.linalg.public_ld import public_ld
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.statement.findings import mismatch_in_words

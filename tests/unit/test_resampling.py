@@ -13,8 +13,9 @@ from dpgrs.cli.main import main
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.diversity import as_calls, linkage_decay, pairwise_fst
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.simulation.cohorts import simulate_cohort
 from dpgrs.simulation.resampling import (
     HAPLOTYPES,

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from dpgrs.linalg.denoising import noisy_spectrum
-from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.methods import blup_ld, sparse_effects
 from dpgrs.methods.blup import OutcomesSeen
 from dpgrs.methods.blup_ld import fit_blup_ld

@@ -10,8 +10,8 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import frequency_rows
 from dpgrs.linalg.coding import OUTCOME_STEP, column_moments
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.norms import row_norm_of
-from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_ld import blup_ld, fit_blup_ld, ld_request

@@ -10,8 +10,8 @@ from dpgrs.errors import UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.coding import CLIPPED_GRAM_STEP, OUTCOME_STEP
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.outcome_grid import clipped_outcomes
-from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov

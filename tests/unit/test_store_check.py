@@ -10,9 +10,10 @@ from bgen_files import variant, write_bgen
 from dosage_files import dosage_text
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
+from dpgrs.io.store_writer import StoreWriter
 from plink_sets import PVAR, write_bed, write_pgen
 from refused import refused
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text

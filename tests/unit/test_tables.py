@@ -5,8 +5,9 @@ from dpgrs.io.sites import read_sites
 from dpgrs.io.tables import tables
 from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.tables.outcome_scales import read_scales
 from dpgrs.io.tables.people import find_people, read_consent, read_ids, read_pairs
-from dpgrs.io.tables.phenotypes import read_outcomes, read_scales
+from dpgrs.io.tables.phenotypes import read_outcomes
 from dpgrs.io.tables.real_tables import read_real_table
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.io.tables.tables import describe_mismatch, header_of, read_populations, rows_of

@@ -18,7 +18,7 @@ from dpgrs.io.variant_filters import (
     with_records,
     write_counts,
 )
-from dpgrs.io.variant_set import alternate_frequency
+from dpgrs.io.variant_set_writer import alternate_frequency
 from vcf_files import record, vcf_text, write_text
 
 STRICT = VariantFilters(

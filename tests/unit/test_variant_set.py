@@ -10,13 +10,8 @@ from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.io.selection import select_variants
 from dpgrs.io.site_variants import take_sites
-from dpgrs.io.variant_set import (
-    VariantSet,
-    alternate_frequency,
-    fill_missing,
-    thinning_rank,
-    write_variant_set,
-)
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_writer import alternate_frequency, fill_missing, thinning_rank, write_variant_set
 from refused import refused
 from vcf_files import record, vcf_text, write_text
 
@@ -115,7 +110,7 @@ def test_select_variants__haplotypes_are_the_stores_own(tmp_path, stores):
 
 def written(folder, stores, selection, monkeypatch, n_together):
     """Write a variant set so many variants at a time; return what it counts, and its fingerprint."""
-    monkeypatch.setattr("dpgrs.io.variant_set.rows_per_batch", lambda *people, **kind: n_together)
+    monkeypatch.setattr("dpgrs.io.variant_set_writer.rows_per_batch", lambda *people, **kind: n_together)
     return write_variant_set(folder, stores, selection), fingerprint(folder)
 
 

@@ -16,11 +16,12 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.linalg.genome_moments import n_moments
+from dpgrs.linalg.genome_moments import ChromosomeMoments, n_moments
+from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.study.genome_maps import panel_dosages, stored_maps
 from dpgrs.study.genome_people import sums_digest
-from dpgrs.study.training_data import load_moments, load_sums
+from dpgrs.study.training_data import load_chromosomes
 from dpgrs.verify.bundle import verify_release
 from effects_files import write_statistics
 from html_pages import Page
@@ -149,7 +150,8 @@ def test_release__with_second_moments_is_verified_scored_and_the_same_after_a_ki
     shutil.rmtree(root)
     first = "results/moments/private/replicate1/genome/1_of_2.npz"
     run(copy, settings, first)
-    assert [moments.contig for moments in load_moments([copy / first], sums_digest(stored, None))] == ["21"]
+    (moments,) = load_chromosomes([copy / first], sums_digest(stored, None), ChromosomeMoments)
+    assert moments.contig == "21"
     run_and_kill(copy, settings, "dpgrs.steps.sum_genome.contig_sums")
     assert "Replayed: nothing was charged" in run(copy, settings).stdout
     assert bundle(copy, "moments") == files
@@ -247,9 +249,10 @@ def test_release__of_outcomes_less_a_public_score_is_another_draw_and_the_same_a
     shutil.rmtree(root)
     first = "results/less/private/replicate1/genome/1_of_2.npz"
     run(copy, settings, first)
-    assert [part.contig for part in load_sums([copy / first], sums_digest(stored, None))] == ["21"]
+    (sums,) = load_chromosomes([copy / first], sums_digest(stored, None), ChromosomeSums)
+    assert sums.contig == "21"
     with pytest.raises(DpgrsError, match="must be made along the map of this release"):
-        load_sums([copy / first], sums_digest(plain_map, None))
+        load_chromosomes([copy / first], sums_digest(plain_map, None), ChromosomeSums)
     run_and_kill(copy, settings, "dpgrs.steps.sum_genome.contig_sums")
     assert "Replayed: nothing was charged" in run(copy, settings).stdout
     assert bundle(copy, "less") == files
@@ -344,12 +347,12 @@ def test_release_with_covariates__killed_before_the_draw_gives_the_same_bytes(ad
         copy / "results" / "adjusted" / "private" / "replicate1" / "adjusted_outcomes.zarr"
     ).covariate_effects
     (stored,) = stored_maps(copy / "results" / "adjusted" / "public" / "ld.npz")
-    (sums,) = load_sums([copy / first], sums_digest(stored, effects))
+    (sums,) = load_chromosomes([copy / first], sums_digest(stored, effects), ChromosomeSums)
     assert sums.contig == "21"
     # Sums of outcomes less another regression's part are not taken.
     for others in (None, effects + 2.0**-12):
         with pytest.raises(DpgrsError, match="must be made along the map of this release"):
-            load_sums([copy / first], sums_digest(stored, others))
+            load_chromosomes([copy / first], sums_digest(stored, others), ChromosomeSums)
     run_and_kill(copy, ADJUSTED, "dpgrs.steps.sum_genome.contig_sums")
     assert (copy / first).stat().st_mtime_ns == made
     assert "Replayed: nothing was charged" in run(copy, ADJUSTED).stdout

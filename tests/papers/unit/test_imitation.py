@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.haplotype_store import StoreWriter
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs_papers.imitation.adversaries import library
 from dpgrs_papers.imitation.imitation import ImitationModel, imitate_store, thresholds, windows_of
 from refused import refused

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.haplotype_store import StoreWriter
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.simulation.resampling import CopyingModel, resample_store
 from dpgrs_papers.imitation.likeness import compare_stores
 from refused import refused

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.genotypes.bits import pack, unpack
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.store_writer import StoreWriter
 from study_runs import REPOSITORY
 
 # Its libraries, 390 MB, are installed for it.

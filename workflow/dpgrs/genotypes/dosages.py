@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.bits import pack, unpack
 
 STEPS_PER_ALLELE = 2**12
 DOSAGE_STEP = 1 / STEPS_PER_ALLELE
@@ -48,3 +48,8 @@ def fill_dosages(steps: np.ndarray, is_missing: np.ndarray, frequency: np.ndarra
 def half_coded(steps: np.ndarray) -> np.ndarray:
     """Return dosages in `half` coding, dosage - 1, as int16 in units of `DOSAGE_STEP`."""
     return steps.astype(np.int16) - np.int16(STEPS_PER_ALLELE)
+
+
+def missing_people(missing: np.ndarray, *, n_samples: int) -> np.ndarray:
+    """Return whose dosages are missing: (n_variants, n_samples) bool."""
+    return unpack(missing, 2 * n_samples)[:, ::2].astype(bool)

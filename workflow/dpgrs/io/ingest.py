@@ -14,7 +14,8 @@ from dpgrs.genotypes.bits import EVEN_BITS
 from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import BuildCheck, is_autosome
 from dpgrs.io.genotype_files import describe_files, genotype_headers, genotype_reader, joined_header
-from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
+from dpgrs.io.haplotype_store import rows_per_batch
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
 
 if TYPE_CHECKING:

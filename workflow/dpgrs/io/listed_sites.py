@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.chromosomes import chromosome_name
-from dpgrs.io.variant_set import site_names
+from dpgrs.io.variant_set_writer import site_names
 
 # What files write for an allele that none of their people has.
 _UNSEEN = ("0", ".")

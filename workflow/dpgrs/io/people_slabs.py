@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.genotypes.dosages import missing_people
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.io.haplotype_store import CHUNK_PEOPLE, HaplotypeStore
-from dpgrs.io.variant_set import missing_people
 
 SLAB_BYTES = 3 * 2**28  # of a chunk of people at the variants of a long chromosome, at most
 _FILLED_TOGETHER = 2**10  # variants whose missing dosages are filled together

@@ -22,7 +22,7 @@ from dpgrs.io.variant_filters import (
     too_few,
     with_records,
 )
-from dpgrs.io.variant_set import (
+from dpgrs.io.variant_set_writer import (
     StoredAlleles,
     VariantSelection,
     alternate_frequency,

@@ -8,7 +8,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.variant_set import (
+from dpgrs.io.variant_set_writer import (
     VariantSelection,
     batches,
     check_same_samples,

@@ -25,7 +25,7 @@ from dpgrs.io.variant_filters import (
     too_few,
     with_records,
 )
-from dpgrs.io.variant_set import alternate_frequency, site_names
+from dpgrs.io.variant_set_writer import alternate_frequency, site_names
 
 SITE_COLUMNS = ("contig", "position", "ref", "alt")
 LAST_POSITION = 2**31 - 1

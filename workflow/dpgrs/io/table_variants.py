@@ -13,9 +13,11 @@ import pandas as pd
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import dosage_steps, hard_calls
-from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
+from dpgrs.io.haplotype_store import rows_per_batch
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.io.tables.real_tables import RealTable
-from dpgrs.io.variant_set import TABLE_KIND, thinning_rank
+from dpgrs.io.variant_set import TABLE_KIND
+from dpgrs.io.variant_set_writer import thinning_rank
 
 CONTIG = "table"
 

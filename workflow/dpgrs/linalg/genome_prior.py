@@ -44,7 +44,7 @@ from dpgrs.linalg.genome_map import (
     mapped_block,
     short_rows,
 )
-from dpgrs.linalg.public_ld import best_number, principal_axes
+from dpgrs.linalg.ld_estimation import best_number, principal_axes
 from dpgrs.linalg.steering import HERITABILITY
 
 # The variance of an effect per allele is taken to go with (2 p (1 - p))^a; the fit estimates a anew.

@@ -9,7 +9,7 @@ chromosomes are clipped jointly, it is read twice: once for norms, once for sums
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -66,6 +66,10 @@ class ChromosomeSums:
     def arrays(self) -> dict[str, Any]:
         """Return the sums as arrays and text by name: `ChromosomeSums(**arrays)` makes them again."""
         return vars(self).copy()
+
+    def of_outcomes(self, outcomes: slice) -> "ChromosomeSums":
+        """Return the sums of some outcomes."""
+        return replace(self, variants=self.variants[outcomes], axes=self.axes[outcomes])
 
     def direction_sums(self, chromosome: ChromosomeMap) -> np.ndarray:
         """Return S of the chromosome's directions, rounded down.

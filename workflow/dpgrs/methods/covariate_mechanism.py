@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.linalg.covariate_regression import RegressionSums
+from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
 from dpgrs.linalg.norms import budget_groups, outcome_norm, row_norm_of
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.covariate_regression import (
     CovariateEffects,
@@ -102,7 +103,7 @@ class CovariateRegression(SharedStatistics):
         names: Sequence[str],
         settings: "StudyConfig",
     ) -> dict[str, Any]:
-        sums = data.regression_sums(request, len(names))
+        sums = _sums(request, data=data, n_outcomes=len(names))
         slopes = data.slopes_of(request, len(names), norm=request.outcome_norm)
         return {"sums": sums, "request": request, "outcome_names": names, "slopes": slopes}
 
@@ -142,3 +143,18 @@ class CovariateRegression(SharedStatistics):
             ("outcomes", *names[group]): (vector, drawn.effects[group])
             for vector, group in zip(drawn.vectors, groups, strict=True)
         }
+
+
+def _sums(request: CovariateRequest, *, data: "TrainingData", n_outcomes: int) -> RegressionSums:
+    """Sum products of covariates and outcomes over the training rows."""
+    covariates, chunk_sums = data.covariates, []
+    bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    for covariate_units, Y in data.covariate_rows(n_outcomes):
+        units = with_intercept(covariate_units, bound=covariates.bound, rows=covariates.rows)
+        clipped = clipped_outcomes(Y, **bounds)
+        chunk_sums.append(regression_sums(units, clipped, ~np.isnan(Y), row_norm=request.row_norm))
+    return RegressionSums(
+        sum(chunk.gram for chunk in chunk_sums),
+        sum(chunk.cross for chunk in chunk_sums),
+        sum(chunk.known for chunk in chunk_sums),
+    )

@@ -100,10 +100,11 @@ class GenomeStatistics(SharedStatistics):
         stored = data.genome(map_terms(request))
         effects = data.outcomes.covariate_effects
         made_with = public_digest(stored.digest, n=stored.planned_rows, covariate_effects=effects)
-        moments = None if request.ld_share is None else data.genome_moments(made_with)
+        all_sums = data.chromosomes(made_with, ChromosomeSums)
+        moments = None if request.ld_share is None else data.chromosomes(made_with, ChromosomeMoments)
         return {
             "genome": stored.genome,
-            "sums": data.genome_sums(made_with, len(names)),
+            "sums": [sums.of_outcomes(slice(len(names))) for sums in all_sums],
             "moments": moments,
             "made_with": made_with,
             "n_rows": data.n_training,
@@ -193,14 +194,7 @@ class GenomeStatistics(SharedStatistics):
                     observed[group], request=sums_request, noise=outcomes
                 )
                 events += (event,)
-            group_sums = [
-                replace(
-                    contig_sums,
-                    variants=contig_sums.variants[group],
-                    axes=contig_sums.axes[group],
-                )
-                for contig_sums in sums
-            ]
+            group_sums = [contig_sums.of_outcomes(group) for contig_sums in sums]
             options = {"request": sums_request, "noise": outcomes, "made_with": made_with}
             cross[group], event = private_genome_sums(group_sums, genome, **options)
             events += (event,)

@@ -33,13 +33,14 @@ from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.job_limits import LONGEST_JOB, jobs_asked, machine_memory_mb
 from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
+from dpgrs.study.outcome_counts import stated_count
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
 from dpgrs.study.requests import requests_of
 from dpgrs.study.settings import examine
 from dpgrs.study.shape import PlannedShape, ReferenceShape
 from dpgrs.study.table_cohort import is_table
-from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts, stated_count
+from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts
 from dpgrs.study.variant_terms import most_variants, takes_map
 from dpgrs.types import Rows, Unit
 

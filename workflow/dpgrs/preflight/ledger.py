@@ -9,7 +9,7 @@ from dpgrs.preflight.rules import GIVEN, rules
 from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, delta_problem, exceeds_cap, person_in_words
 from dpgrs.privacy.ledger.ledger import Book, refusals
 from dpgrs.privacy.noise.study_key import load_study_key
-from dpgrs.release.bundle_room import bundle_problems
+from dpgrs.release.bundle_problems import bundle_problems
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon, whole_cost
 from dpgrs.study.table_settings import drawn_counts
 from dpgrs.types import Metrics

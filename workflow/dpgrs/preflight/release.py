@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.tables.phenotypes import read_scales
+from dpgrs.io.tables.outcome_scales import read_scales
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of

@@ -10,15 +10,9 @@ import pandas as pd
 from dpgrs.errors import CellError, DpgrsError, must
 from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.tables.missing_codes import MissingCodes
+from dpgrs.io.tables.outcome_scales import constants_of, read_scales
 from dpgrs.io.tables.people_counts import PeopleCount
-from dpgrs.io.tables.phenotypes import (
-    OutcomeScale,
-    constants_of,
-    describe_scale,
-    outcome_chunks,
-    read_scales,
-    standardise,
-)
+from dpgrs.io.tables.phenotypes import OutcomeScale, describe_scale, outcome_chunks, standardise
 from dpgrs.io.tables.table_samples import describe_chosen, sample_outcomes
 from dpgrs.io.tables.tables import column_names, describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted

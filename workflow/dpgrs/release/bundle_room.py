@@ -2,50 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.files import file_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.methods.registry import REGRESSION
 from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.statement.files import RELEASE, STATEMENT
-from dpgrs.study.fit_identity import fit_identity, fit_settings
-from dpgrs.study.release_cost import asks_again
-
-if TYPE_CHECKING:
-    from dpgrs.config.study import StudyConfig
-
-PAGES = ("report", "figures")
-
-
-def bundle_problems(config: "StudyConfig") -> list[str]:
-    """List why the bundle of a study cannot be written, a line each: it holds another release.
-
-    The settings are of a release that its ledger allows. What only a run shows, such as the sites chosen, is
-    left to the steps: `require_no_other_bundle` and `require_same_release`.
-    """
-    folder = Path("results", config.study, RELEASE)
-    try:
-        for name in PAGES:
-            _require_own_folder(folder.with_name(name))
-        statement = bundled_statement(folder)
-    except DpgrsError as error:
-        return [f"`study`: {error}"]
-    if statement is None:
-        return []
-    requests, charged = _requests(statement), Ledger(config.privacy.ledger).read().requests
-    is_again = requests <= charged.keys() and asks_again(config, [charged[request] for request in requests])
-    effects = [Path(path) for path in config.public.effects or []]
-    if not all(path.is_file() for path in effects):
-        return []  # its own check names it
-    fit = fit_settings(config)
-    if effects:
-        names = [path.name for path in effects]
-        fit |= {"effects": [file_digest(path) for path in effects], "effect_names": names}
-    return [] if is_again and _is_fitted_by(statement, fit) else [_other_release_message(folder)]
+from dpgrs.study.fit_identity import fit_identity
 
 
 def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
@@ -53,7 +19,7 @@ def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
 
     A link or a file instead of the folder is refused, too.
     """
-    _require_own_folder(Path(folder))
+    require_own_folder(Path(folder))
     path = Path(folder, STATEMENT)
     fix = "Move the folder away: it may be a release that was published."
     return read_json(path, fix=fix) if path.is_file() else None
@@ -93,12 +59,12 @@ def require_no_other_bundle(
     }
     is_other = any(
         is_new_regression or request not in charged or not is_of_this(charged[request].identity)
-        for request in _requests(statement)
+        for request in requests_of(statement)
     )
-    if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
+    if is_other or (fit is not None and not is_fitted_by(statement, fit)):
         raise DpgrsError(
             "another-release-in-folder",
-            f"{_other_release_message(private.with_name(RELEASE))} Nothing was charged.",
+            f"{other_release_message(private.with_name(RELEASE))} Nothing was charged.",
         )
 
 
@@ -109,11 +75,11 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[st
     `dpgrs.study.fit_identity.fit_settings`. The bundle stays as it is.
     """
     statement = bundled_statement(folder)
-    if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):
-        raise DpgrsError("another-release-in-folder", _other_release_message(folder))
+    if not (requests_of(statement) <= requests and is_fitted_by(statement, fit)):
+        raise DpgrsError("another-release-in-folder", other_release_message(folder))
 
 
-def _require_own_folder(folder: Path) -> None:
+def require_own_folder(folder: Path) -> None:
     """Refuse a file or a link, even one that leads nowhere: no step can replace it by a folder."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         kind = "link" if folder.is_symlink() else "file"
@@ -124,14 +90,14 @@ def _require_own_folder(folder: Path) -> None:
         )
 
 
-def _requests(statement: dict[str, Any] | None) -> set[str | None]:
+def requests_of(statement: dict[str, Any] | None) -> set[str | None]:
     """Return the ids of the requests that a bundle was made of; empty if there is no bundle."""
     if statement is None:
         return set()
     return {mechanism["request"] for mechanism in statement.get("mechanisms") or [{"request": None}]}
 
 
-def _is_fitted_by(statement: dict[str, Any] | None, fit: dict[str, Any]) -> bool:
+def is_fitted_by(statement: dict[str, Any] | None, fit: dict[str, Any]) -> bool:
     """Return whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True
@@ -142,7 +108,8 @@ def _is_fitted_by(statement: dict[str, Any] | None, fit: dict[str, Any]) -> bool
     return is_alike and fit_identity(stated) == fit_identity(fit)
 
 
-def _other_release_message(folder: Path | str) -> str:
+def other_release_message(folder: Path | str) -> str:
+    """Say that a folder holds the bundle of another release."""
     got = (
         f"that of `{folder}`, which holds a release on other data or terms, of another ledger, or by another "
         "fit"

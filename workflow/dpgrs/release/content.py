@@ -9,7 +9,7 @@ from dpgrs import __version__
 from dpgrs.fit_keys import further_inputs
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.tables.phenotypes import scales_digest
+from dpgrs.io.tables.outcome_scales import scales_digest
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
 from dpgrs.methods.registry import METHODS, is_ridge

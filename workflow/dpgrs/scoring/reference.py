@@ -10,7 +10,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.allele_matching import is_ambiguous
 from dpgrs.io.genome_builds import is_autosome
-from dpgrs.io.variant_set import site_names, thinning_rank
+from dpgrs.io.variant_set_writer import site_names, thinning_rank
 from dpgrs.linalg.principal_components import reference_loadings
 from dpgrs.scoring._kernels import count_calls, fill_calls
 from dpgrs.scoring.matching import Found, Matching

@@ -16,7 +16,7 @@ from dpgrs.io.effect_types import APPLIED, copy_effects
 from dpgrs.io.effects_head import NOT_STATED, Head, head_of
 from dpgrs.io.files import file_digest
 from dpgrs.io.scoring_files import EffectsFile, known_rows, open_effects, require_build
-from dpgrs.io.tables.phenotypes import read_scales
+from dpgrs.io.tables.outcome_scales import read_scales
 from dpgrs.io.tables.tables import header_of, number_of, rows_of
 from dpgrs.scoring.sites import REFUSE, REPEATED, Sites, settle_duplicates, site_problems, union_of
 

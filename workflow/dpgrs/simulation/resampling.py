@@ -21,7 +21,8 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import WORD_BITS, word_count
 from dpgrs.io.files import file_digest
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
+from dpgrs.io.haplotype_store import HaplotypeStore, rows_per_batch
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.io.tables.tables import populations_of
 from dpgrs.public_random import generator

@@ -26,16 +26,11 @@ from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.statement.audits import STEERED
 from dpgrs.statement.methods import steers_rows
-from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
+from dpgrs.study.adjustment import adjustment_identity, require_adjusted
 from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.fit_identity import ld_identity, output_digests
 from dpgrs.study.identity import accuracy_identity, identify_part, loadings_identity, public_identity
-from dpgrs.study.later_draws import (
-    after_regression,
-    cost_after_regression,
-    cost_of_accuracy,
-    later_statistics,
-)
+from dpgrs.study.later_draws import later_draws_of
 from dpgrs.study.training_data import TrainingData
 
 if TYPE_CHECKING:
@@ -234,8 +229,7 @@ def _charge(
     ledger, site_digest = Ledger(planned_draw.settings.privacy.ledger), written_digest(sites)
     require_adjusted(planned_draw, ledger)
     mechanism, request = planned_draw.mechanism, planned_draw.request
-    is_regression = mechanism.name == REGRESSION
-    ld = {"ld": public.pop("ld")} if is_regression and "ld" in public else {}
+    ld = {"ld": public.pop("ld")} if mechanism.name == REGRESSION and "ld" in public else {}
     identity = public_identity(planned_draw.settings) | public
     release_terms = {"sites": site_digest} | identity["dataset"]
 
@@ -251,28 +245,23 @@ def _charge(
 
     account = Account(request.protection, request.unit, request.neighbours)
     charged_to = {"account": account, "ledger": ledger, "study_key": load_study_key()}
-    later, has_genotypes = (after_regression(planned_draw) if is_regression else None), False
-    if later is not None:
-        has_genotypes = require_same_genotypes(planned_draw, later, identify=identify, **charged_to)
-    statistics_of_later = later_statistics(planned_draw, later, study_settings)
+    later = later_draws_of(planned_draw, study_settings)
+    later.require_unchanged(identify=identify, **charged_to)
+    statistics_of_later = later.statistics()
 
     def allow(draws: Sequence[dict[str, Any]]) -> Cost | None:
         require_no_other_bundle(output, draws, ledger=ledger, public_terms=release_terms)
         if audit is not None:
-            last = mechanism if later is None else later.mechanism
-            turned = [STEERED] * any(map(steers_rows, last.methods[:1]))
+            turned = [STEERED] * any(map(steers_rows, later.mechanism.methods[:1]))
             statistics = [*drawn_statistics(draws), *statistics_of_later, *turned]
             require_audited(read_json(audit, kind=list), statistics=statistics)
         if before_charge is not None:
             before_charge()
         if study_settings is None:
             return None
-        options = {"settings": study_settings, "book": ledger.read(), "account": account}
-        if is_regression:
-            return cost_after_regression(planned_draw, draws, has_new_genotypes=not has_genotypes, **options)
         measured = {name: value for name, value in identity.items() if name not in ("ld", "adjusted_by")}
         identify_accuracy = partial(accuracy_identity, measured, site_digest, request)
-        return cost_of_accuracy(planned_draw, draws, identify=identify_accuracy, **options)
+        return later.cost(draws, book=ledger.read(), account=account, identify=identify_accuracy)
 
     noisy, receipt = release(
         planned_draw.draw,

@@ -10,8 +10,9 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.loadings import Loadings, read_loadings
+from dpgrs.io.tables.outcome_scales import constants_of, read_scales
 from dpgrs.io.tables.people_counts import PeopleCount
-from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
+from dpgrs.io.tables.phenotypes import match_outcomes, read_outcomes, standardise
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.covariates import covariate_units

@@ -10,7 +10,7 @@ from dpgrs.io.selection import select_variants
 from dpgrs.io.site_variants import take_sites
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_filters import MUCH_MISSING, poorly_called, write_counts
-from dpgrs.io.variant_set import write_variant_set
+from dpgrs.io.variant_set_writer import write_variant_set
 from dpgrs.study.variant_terms import filters_of, linkage_of
 
 if TYPE_CHECKING:

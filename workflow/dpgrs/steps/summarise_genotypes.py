@@ -21,7 +21,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.selection import thin, usable_variants
 from dpgrs.io.tables.tables import populations_of
 from dpgrs.io.variant_filters import VariantFilters, missing_shares
-from dpgrs.io.variant_set import chosen_alleles, fill_missing
+from dpgrs.io.variant_set_writer import chosen_alleles, fill_missing
 from dpgrs.public_random import uniforms
 from dpgrs.study.variant_terms import filters_of
 from dpgrs.types import Rows

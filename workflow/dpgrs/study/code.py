@@ -29,6 +29,7 @@ PLACE = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
 DOORS = {
     "fitter_of": "statement/methods.py",
     "drawn_first": "methods/registry.py",
+    "later_draws_of": "study/later_draws.py",
     "chooser_of": "selection/registry.py",
 }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.haplotype_store import StoreWriter
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.io.table_variants import write_table_variants
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.mechanisms import mechanisms_of, takes_sums

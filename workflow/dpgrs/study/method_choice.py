@@ -195,7 +195,8 @@ def _has_reference(config: StudyConfig) -> bool:
 
 def outcome_counts_ahead(config: StudyConfig) -> list[int]:
     """Return how many outcomes, or components of these, are drawn together: [1] if that is not known yet."""
-    from dpgrs.study.table_settings import drawn_counts, stated_count  # pandas, for studies that ask
+    from dpgrs.study.outcome_counts import stated_count  # pandas, for studies that ask
+    from dpgrs.study.table_settings import drawn_counts
 
     outcomes = config.outcomes
     try:

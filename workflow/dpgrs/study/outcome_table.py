@@ -10,16 +10,9 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
+from dpgrs.io.tables.outcome_scales import constants_of, read_scales
 from dpgrs.io.tables.people_counts import PeopleCount
-from dpgrs.io.tables.phenotypes import (
-    OutcomeScale,
-    constants_of,
-    is_of_arrays,
-    outcome_chunks,
-    outcome_names,
-    read_scales,
-    standardise,
-)
+from dpgrs.io.tables.phenotypes import OutcomeScale, is_of_arrays, outcome_chunks, outcome_names, standardise
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_values import raw_problems
 from dpgrs.types import TableCheck

@@ -21,8 +21,9 @@ from dpgrs.linalg.genome_prior import (
     residual_deviation,
     steered_noise,
 )
+from dpgrs.linalg.ld_estimation import public_ld
 from dpgrs.linalg.norms import row_norm_of
-from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.methods.genome_sums import map_terms, sensitivity_factor
 from dpgrs.methods.public_scores import public_scores
 from dpgrs.study.genome_maps import columns_of_contigs, map_label, panel_dosages, people_digest

@@ -9,13 +9,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.outcome_loadings import OutcomeLoadings, read_outcome_loadings
-from dpgrs.io.tables.phenotypes import (
-    binary_constants,
-    constants_of,
-    outcome_names,
-    read_scales,
-    scales_digest,
-)
+from dpgrs.io.tables.outcome_scales import binary_constants, constants_of, read_scales, scales_digest
 from dpgrs.linalg.components import components_of
 
 if TYPE_CHECKING:
@@ -60,21 +54,6 @@ def drawn_counts(outcomes: "Outcomes") -> Sequence[int] | None:
     if outcomes.loadings is None:
         return outcomes.count
     return [len(read_outcome_loadings(outcomes.loadings).components)]
-
-
-def stated_count(outcomes: "Outcomes") -> tuple[int, str | None]:
-    """Count the outcomes of a study that does not state their number: by its table, or by public constants.
-
-    The second result is the key of the counted table, ``file`` or ``scales``. Without either they are 0 and
-    None. A table that cannot be read is refused.
-    """
-    readers = {"file": outcome_names, "scales": read_scales}
-    there = (name for name in readers if (path := getattr(outcomes, name)) and Path(path).exists())
-    name = next(there, None)
-    try:
-        return len(readers[name](getattr(outcomes, name))) if name else 0, name
-    except DpgrsError as error:
-        raise DpgrsError(error.code, f"`outcomes.{name}`: {error}") from None
 
 
 def table_columns(covariates: "Covariates") -> list[str]:

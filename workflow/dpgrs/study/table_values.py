@@ -60,7 +60,7 @@ class ClippedValues:
     """Finds covariates most of whose values the public bound would clip: their constants are wrong."""
 
     def __init__(self, constants: pd.DataFrame, *, bound: float) -> None:
-        """Take constants from `dpgrs.io.tables.phenotypes.constants_of`, and a bound in standard
+        """Take constants from `dpgrs.io.tables.outcome_scales.constants_of`, and a bound in standard
         deviations."""
         self._constants, self._bound = constants, bound
         self._n_clipped = self._n_values = 0

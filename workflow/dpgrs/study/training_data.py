@@ -1,12 +1,12 @@
 """The exact data of a replicate's training rows, from which mechanisms draw."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.coding import OUTCOME_STEP, count_cases, count_known
 from dpgrs.linalg.components import components_of, mapped_loadings
-from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
-from dpgrs.linalg.genome_moments import ChromosomeMoments
-from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.outcome_grid import clipped_outcomes, largest_row_norm
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.selection.screening_data import ScreeningData
@@ -31,9 +28,10 @@ from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:
     from dpgrs.linalg.public_ld import PublicLd
-    from dpgrs.methods.covariate_regression import CovariateRequest
     from dpgrs.methods.drawn_choices import DrawnChoices
     from dpgrs.methods.requests import PrivacyRequest
+
+Record = TypeVar("Record")
 
 
 class TrainingData:
@@ -103,24 +101,15 @@ class TrainingData:
             )
         return covariates
 
-    def regression_sums(self, request: "CovariateRequest", n_outcomes: int) -> RegressionSums:
-        """Sum products of covariates and outcomes over the training rows, a part of the rows at a time."""
+    def covariate_rows(self, n_outcomes: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield covariates in units and outcomes of some training rows at a time, a row in each column."""
         outcomes, covariates = self.outcomes, self.covariates
-        values, chunk_sums = outcomes.values[next(iter(outcomes.values))], []
-        bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+        values = outcomes.values[next(iter(outcomes.values))]
         for start in range(0, len(outcomes.is_training), CHUNK[1]):
             rows = slice(start, start + CHUNK[1])
             is_training = outcomes.is_training[rows]
-            training_units = covariates.of_rows(rows).units[:, is_training]
-            units = with_intercept(training_units, bound=covariates.bound, rows=covariates.rows)
-            Y = values[:n_outcomes, rows][:, is_training]
-            clipped = clipped_outcomes(Y, n_shared=request.n_outcomes, **bounds)
-            chunk_sums.append(regression_sums(units, clipped, ~np.isnan(Y), row_norm=request.row_norm))
-        return RegressionSums(
-            sum(chunk.gram for chunk in chunk_sums),
-            sum(chunk.cross for chunk in chunk_sums),
-            sum(chunk.known for chunk in chunk_sums),
-        )
+            units = covariates.of_rows(rows).units[:, is_training]
+            yield units, values[:n_outcomes, rows][:, is_training]
 
     def within_bounds(self, request: "PrivacyRequest", n_outcomes: int) -> "PrivacyRequest":
         """Add the norms at which rows were clipped, if they were, and the covariates among their columns.
@@ -274,16 +263,9 @@ class TrainingData:
             self._maps[key] = stored_map(self._paths["ld"], request_terms)
         return self._maps[key]
 
-    def genome_sums(self, made_with: str, n_outcomes: int) -> list[ChromosomeSums]:
-        """Return the exact sums of all chromosomes along a map, of the first outcomes."""
-        return [
-            replace(chromosome, variants=chromosome.variants[:n_outcomes], axes=chromosome.axes[:n_outcomes])
-            for chromosome in load_sums(self._chromosomes, made_with)
-        ]
-
-    def genome_moments(self, made_with: str) -> list[ChromosomeMoments]:
-        """Return the exact second moments of rows of all chromosomes along a map."""
-        return load_moments(self._chromosomes, made_with)
+    def chromosomes(self, made_with: str, kind: type[Record]) -> list[Record]:
+        """Return the exact sums, or second moments of rows, of all chromosomes along a map."""
+        return load_chromosomes(self._chromosomes, made_with, kind)
 
     @property
     def n_training(self) -> int:
@@ -317,27 +299,24 @@ def _is_path(source: object) -> bool:
     return isinstance(source, str | PathLike)
 
 
-def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:
-    """Read the sums of all chromosomes along one map."""
-    return [ChromosomeSums(**item) for item in _items_of_map(paths, made_with, has_norm=False)]
+def load_chromosomes(
+    paths: Sequence[Path | str],
+    made_with: str,
+    kind: type[Record],  # ChromosomeSums, or ChromosomeMoments, which have a norm
+) -> list[Record]:
+    """Read the records of all chromosomes along one map."""
+    has_norm = "norm" in kind.__annotations__
 
-
-def load_moments(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeMoments]:
-    """Read the second moments of all chromosomes along one map."""
-    return [ChromosomeMoments(**item) for item in _items_of_map(paths, made_with, has_norm=True)]
-
-
-def _items_of_map(paths: Sequence[Path | str], made_with: str, *, has_norm: bool) -> list[dict[str, Any]]:
-    """Return what files hold along one map: second moments, whose labels have a norm, or sums."""
-
-    def is_wanted(label: dict[str, Any]) -> bool:
+    def is_of_kind(label: dict[str, Any]) -> bool:
         return label["made_with"] == made_with and ("norm" in label) == has_norm
 
-    items = [label | arrays for path in paths for label, arrays in load_labelled(path).of(is_wanted)]
-    if not items:
+    records = [
+        kind(**label, **arrays) for path in paths for label, arrays in load_labelled(path).of(is_of_kind)
+    ]
+    if not records:
         raise DpgrsError(
             "genome-sums-of-another-map",
             "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
             "dpgrs sum-genome",
         )
-    return items
+    return records

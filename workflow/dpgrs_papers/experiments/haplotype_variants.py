@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.genotypes.bits import pack, unpack
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.selection import select_variants
-from dpgrs.io.variant_set import VariantSet, write_variant_set
+from dpgrs.io.store_writer import StoreWriter
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_writer import write_variant_set
 from dpgrs.simulation.resampling import resample_store
 
 MAF = 0.01

@@ -19,7 +19,8 @@ from numpy.random import Generator
 
 from dpgrs.errors import DpgrsError, require_domains
 from dpgrs.genotypes.bits import WORD_BITS, bit_counts, pack, unpack, word_count
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.store_writer import StoreWriter
 from dpgrs.public_random import generator
 from dpgrs.simulation.resampling import Population, derived_attributes, population_groups
 from dpgrs.threads import map_in_threads

@@ -241,9 +241,13 @@ def test_public_scores__explain_what_a_posterior_mean_does(simulation):
     )
 
 
-def test_public_scores__are_the_average_over_heritabilities_and_noise(simulation):
-    """Of the half of the directions with the largest variances; the others have no part."""
-    effects, prior = simulation.gwas(4000, seed=5)[0], simulation.prior
+@pytest.mark.parametrize("times", [1, 1.5])
+def test_public_scores__are_the_average_over_heritabilities_and_noise(simulation, times):
+    """Of the half of the directions with the largest variances; the others have no part.
+
+    Effects of 1.5 times their size would also be likely if they explained all of the phenotype, or more.
+    """
+    effects, prior = times * simulation.gwas(4000, seed=5)[0], simulation.prior
     effects[::7] = 0  # not in the file
     (weights,) = np.hstack(public_scores(prior, simulation.reference, {"height": effects}).weights) * MAP_STEP
     scores, entries, shown = [], [], []

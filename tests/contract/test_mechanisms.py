@@ -12,7 +12,8 @@ from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, pri
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import all_mechanisms, mechanism_of
-from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.methods.registry import METHODS, fitter_of, methods_that
+from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.privacy.accounting.events import (
     FAMILIES,
     MECHANISM_VERSION,
@@ -66,6 +67,14 @@ class UntouchedNoise(BenchmarkNoise):
 
     def _digest(self, identity):
         raise AssertionError("Noise was drawn before the request was refused.")
+
+
+def test_all_mechanisms__raise_on_one_that_inherits_a_name(monkeypatch):
+    """Another package's class would draw in place of ReuseCov's, under its identities."""
+    nameless = type("Nameless", (SharedStatistics,), {})
+    monkeypatch.setattr(fitter_of("blup"), "mechanism", nameless, raising=False)
+    with refused("mechanism-named-twice", SharedStatistics.name, "Nameless", error=UsageError):
+        all_mechanisms()
 
 
 def scale(event):

@@ -126,6 +126,7 @@ def test_config_yaml__shows_the_defaults_behind_its_marks(repository):
         ("privacy.unit", "null", "haplotype"),
         ("privacy.budget", "~", None),
         ("methods", "ols", ["ols"]),
+        ("regression.lambda", "-0.0", 0.0),
         ("release.publication_date", "2026-02-30", "2026-02-30"),
     ],
 )
@@ -214,7 +215,7 @@ EPSILON = "must be a finite number of at least 0.0001 and at most 10000"
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("study", "a b", "`study` must be a name of letters, digits, `_` and `-`, got a b."),
+        ("study", "a b", "`study` must be a name of at most 100 letters, digits, `_` and `-`, got a b."),
         ("study", "../up", "got ../up."),
         ("study", True, "got true."),
         ("seed", -1, f"{SEED}, got -1."),
@@ -237,9 +238,13 @@ EPSILON = "must be a finite number of at least 0.0001 and at most 10000"
         ("variants.maf", 0.5, "`variants.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
         ("variants.size", [10, 0], f"`variants.size`, entry 2, {SIZE}, got 0."),
         ("variants.size", 10**12, f"`variants.size`, entry 1, {SIZE}"),
-        ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
+        ("outcomes.test_share", 1, "must be a finite number of at least 0 and at most 0.999, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
-        ("outcomes.bound", ".inf", "must be a finite number above 0 and at most 1000, got Infinity."),
+        (
+            "outcomes.bound",
+            ".inf",
+            "must be a finite number of at least 1e-06 and at most 1000, got Infinity.",
+        ),
         ("privacy.epsilon", 0, f"{EPSILON}, got 0.0."),
         ("privacy.epsilon", "high", f"`privacy.epsilon`, entry 1, {EPSILON}"),
         ("privacy.epsilon", [1, 1.0], "`privacy.epsilon` must be a list without repeated entries"),

@@ -95,6 +95,11 @@ def test_release__refuses_names_of_public_files_that_its_own_check_would_take_fo
         ),
         ({"replicates": 2}, "`replicates` must be 1 in a release, got 2."),
         ({"release": {"title": "height (cm)/leg/arm"}}, "`release.title` must hold no path of a machine"),
+        (
+            {"people": {"consent": {"file": "codes.tsv", "column": "code", "allow": ["GRU", "/GRU/MDS"]}}},
+            "`people.consent.allow` must hold no path of a machine, got `/GRU/MDS`",
+        ),
+        ({"outcomes": {"test_share": 0.9999}}, "`outcomes.test_share` must be a finite number of at least 0"),
         ({"outcomes": {"traits": "none.tsv"}}, "`outcomes.traits`: `none.tsv` must be a table"),
         (
             {"methods": ["reusecov-gauss"], "variants": {"size": 12000}},

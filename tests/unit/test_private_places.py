@@ -1,11 +1,13 @@
 import inspect
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
+from dpgrs.privacy import private_folders
 from dpgrs.privacy.private_folders import close_folder, require_closed
 from dpgrs.steps.draw import draw
 from dpgrs.steps.measure_release import measure_release
@@ -106,9 +108,20 @@ def test_require_closed__raise_on_digests_in_snakemakes_records(site, record):
 
 
 @pytest.mark.parametrize("content", ["", '{"rule": ', "[]", "null", "\xff\xfe{}"])
-def test_require_closed__raise_on_a_record_that_cannot_be_read(site, content):
+def test_require_closed__raise_on_a_record_that_cannot_be_read(site, content, monkeypatch):
+    monkeypatch.setattr(private_folders, "REREAD_AFTER", (0, 0))
     note(checksums={}).write_text(content, encoding="latin-1")
     with refused("records-with-digests"):
+        require_closed(EXACT)
+
+
+@pytest.mark.parametrize("checksums", [{}, digests(EXACT)])
+def test_require_closed__a_record_that_snakemake_is_writing_is_read_again(site, checksums, monkeypatch):
+    path = note(checksums=checksums)
+    whole = path.read_text()
+    path.write_text(whole[:5])
+    monkeypatch.setattr(private_folders.time, "sleep", lambda _: path.write_text(whole))
+    with refused("records-with-digests") if checksums else nullcontext():
         require_closed(EXACT)
 
 

@@ -140,7 +140,7 @@ class Outcomes(Section):
         "person fall on the same side. The default of a release is 0, which trains on everyone.",
         example=0.1,
         minimum=0,
-        below=1,
+        maximum=0.999,
     )
     missing: Missing = setting(
         "none",
@@ -155,7 +155,7 @@ class Outcomes(Section):
         "Public bound B. Training outcomes are clipped to `[-B, B]`, row by row; R^2 is measured on "
         "unclipped values.",
         example=4,
-        above=0,
+        minimum=1e-6,
         maximum=1000,
     )
 
@@ -204,7 +204,7 @@ class Covariates(Section):
         3.0,
         "Public bound of every covariate in standard deviations; values beyond it are clipped, row by row.",
         example=4,
-        above=0,
+        minimum=1e-6,
         maximum=100,
     )
     first: bool | None = setting(

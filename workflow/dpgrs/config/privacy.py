@@ -277,6 +277,6 @@ class Evaluation(Section):
         "Public bound C; differences between outcome and prediction are clipped to `[-C, C]` before they are "
         "squared. null takes `outcomes.bound`.",
         example=4,
-        above=0,
+        minimum=1e-6,
         maximum=1000,
     )

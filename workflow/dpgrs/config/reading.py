@@ -111,7 +111,7 @@ def _number(raw_value: Json, *, is_integer: bool) -> Any:
         number = float(read)  # also of 1e-6, which YAML 1.1 takes for text
     except (ValueError, OverflowError):
         return raw_value
-    return int(number) if is_integer and number.is_integer() else number
+    return int(number) if is_integer and number.is_integer() else number + 0.0  # -0 is 0
 
 
 def _is_finite_number(checker: TypeChecker, instance: Json) -> bool:

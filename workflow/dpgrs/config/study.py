@@ -23,8 +23,8 @@ class StudyConfig(Section):
         "demo",
         "Name of the study; its results go to `results/<study>/`.",
         example="height-2026",
-        pattern=r"^[A-Za-z0-9_-]+$",
-        title="a name of letters, digits, `_` and `-`",
+        pattern=r"^[A-Za-z0-9_-]{1,100}$",
+        title="a name of at most 100 letters, digits, `_` and `-`",
     )
     seed: int = setting(
         1,

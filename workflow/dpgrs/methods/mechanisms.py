@@ -37,12 +37,19 @@ def audited_functions(method: str) -> tuple[str, ...]:
 
 
 def all_mechanisms() -> dict[str, SharedStatistics]:
-    """Return all mechanisms by name, a dict."""
-    mechanisms = [SHARED, *(_instance(drawn_first(name)) for name in DRAWN_FIRST)]
-    mechanisms += [
-        mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)
-    ]
-    return {mechanism.name: mechanism for mechanism in mechanisms}
+    """Return all mechanisms by name; UsageError if two of them have one name, as one that inherits it."""
+    mechanisms = {SHARED.name: SHARED}
+    later = [_instance(drawn_first(name)) for name in DRAWN_FIRST]
+    later += [mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)]
+    for mechanism in later:
+        if type(mechanisms.setdefault(mechanism.name, mechanism)) is not type(mechanism):
+            raise UsageError(
+                "mechanism-named-twice",
+                f"A mechanism must have a `name` that no other has, got {mechanism.name} of "
+                f"{type(mechanism).__module__}:{type(mechanism).__name__}. State another in the class, or "
+                "remove the package that adds it.",
+            )
+    return mechanisms
 
 
 def mechanism_named(name: str | None) -> SharedStatistics:

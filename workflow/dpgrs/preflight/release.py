@@ -51,6 +51,7 @@ TOLD = (
     *NEEDED_OF_THE_CURATOR,
     *("release.title", "release.citation", "release.preprocessing", "dataset.acknowledgement"),
     *("dataset.version", "dataset.accession", "dataset.consent", "privacy.beyond_20"),
+    "people.consent.allow",
     *("public.origin", "public.genotypes.origin", "public.outcomes.origin"),
 )
 TABLES = ("outcomes.scales", "outcomes.loadings", "covariates.scales", "public.effects")
@@ -225,11 +226,13 @@ def statistics_problems(inspection: "Inspection") -> list[str]:
 def path_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a text that the check of the bundle would take for a path of this machine, after the charge."""
     setting = inspection[key]
-    machine_path = TRACE.search(setting) if isinstance(setting, str) else None
-    if machine_path is None:
-        return []
+    texts = [setting] if isinstance(setting, str) else setting or []
     fix = "Put blanks around the `/`, or write it in other words."
-    return [must(key, "hold no path of a machine", f"`{machine_path[0]}`", fix)]
+    return [
+        must(key, "hold no path of a machine", f"`{machine_path[0]}`", fix)
+        for machine_path in map(TRACE.search, texts)
+        if machine_path
+    ]
 
 
 def table_path_problems(inspection: "Inspection", key: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
@@ -11,6 +12,7 @@ PROJECT_MARKS = (".git", "Snakefile", "workflow/Snakefile")
 # Names of the folders of private and of public files of the workflow, and of Snakemake's records.
 PRIVATE, PUBLIC, RECORDS = "private", "public", Path(".snakemake")
 OPEN_TO_OTHERS = 0o077
+REREAD_AFTER = (0.1, 0.4, 1.5)  # seconds between readings of a record that is half written
 
 
 def require_private_place(
@@ -117,13 +119,15 @@ def _is_open(folder: Path) -> bool:
 
 def _may_have_digest(path: Path) -> bool:
     """Tell whether a record of Snakemake's has a digest of a file that is not public, or is unreadable."""
-    try:
-        digests = json.loads(path.read_bytes()).get("input_checksums") or {}
-        return not all(_is_public(name) for name in digests)
-    except FileNotFoundError:
-        return False  # of another job, which began anew meanwhile
-    except (ValueError, AttributeError, TypeError):
-        return True  # half a record, of a run that was killed, or another form
+    for seconds in REREAD_AFTER:
+        try:
+            digests = json.loads(path.read_bytes()).get("input_checksums") or {}
+            return not all(_is_public(name) for name in digests)
+        except FileNotFoundError:
+            return False  # of another job, which began anew meanwhile
+        except (ValueError, AttributeError, TypeError):
+            time.sleep(seconds)  # half a record: Snakemake may be writing it, of a job that ended
+    return True  # of a run that was killed, or of another form
 
 
 def _is_public(name: str) -> bool:

@@ -266,7 +266,7 @@ class _Bundle:
     @property
     def n_held_out(self) -> int | None:
         """About how many were held out, by their public share and the number above; None if not known."""
-        share = re.fullmatch(r"a share of (0\.\d+)", self.inputs.get(HELD_OUT, ""))
+        share = re.fullmatch(r"a share of (\S+)", self.inputs.get(HELD_OUT, ""))
         if self.n_trained is None or not share:
             return None
         return max(1, round(self.n_trained * float(share[1]) / (1 - float(share[1]))))

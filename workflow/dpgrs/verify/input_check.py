@@ -60,7 +60,7 @@ OF_CHARGED, OF_PUBLIC = (RESIDUAL_BOUND, HELD_OUT), (MEASURED_ON,)
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
 NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
-SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?"  # of six digits
+SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d\d?)?"  # of six digits
 LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
 PLAIN = re.compile(r"\d+(\.\d+)?", re.ASCII)
 WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
@@ -98,7 +98,7 @@ VALUES = {
     BOUND: f"{SIZE} standard deviations",
     SCALES_OF_COVARIATES: DIGEST,
     STATED_LOADINGS: DIGEST,
-    HELD_OUT: r"a share of 0\.\d+",
+    HELD_OUT: r"a share of (0\.\d+|\d(\.\d+)?e-\d\d\d?)",
     MEASURED_ON: "simulated|from a table",
     **dict.fromkeys(PUBLIC_SIDE.values(), DIGEST),
     **dict.fromkeys(further_inputs(FIT_KEYS), WORDS),

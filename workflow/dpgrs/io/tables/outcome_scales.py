@@ -19,6 +19,7 @@ from dpgrs.io.tables.tables import (
 )
 
 CONSTANTS = ["centre", "scale", "is_binary", "origin", "population_prevalence"]
+SMALLEST_SCALE, LARGEST_CONSTANT = 1e-100, 1e100
 SCALE_COLUMNS = {
     "name": {"outcome", "covariate", "phenotype", "name"},
     "centre": {"centre", "center", "mean"},
@@ -109,9 +110,13 @@ def _scale(cell: dict[str, str], path: Path | str, line: int) -> tuple[Any, ...]
                 "scale-prevalence-out-of-range",
                 f"`{path}`, line {line}: the {column} must be between 0 and 1. Correct it.",
             )
-    if not is_binary and number["scale"] <= 0:
+    if not is_binary and not (
+        SMALLEST_SCALE <= number["scale"] <= LARGEST_CONSTANT and abs(number["centre"]) <= LARGEST_CONSTANT
+    ):
         raise DpgrsError(
-            "scale-not-positive", f"`{path}`, line {line}: the scale must be above 0. Correct it."
+            "constant-out-of-range",
+            f"`{path}`, line {line}: the scale must be from {SMALLEST_SCALE} to {LARGEST_CONSTANT}, and the "
+            "centre no larger. Correct it, or give values in another unit.",
         )
     p = number["prevalence"]
     # A centre written as -0 is 0, also in the digest.

@@ -1,7 +1,7 @@
 """What audits of the mechanisms of `release_data` would have found."""
 
 from dpgrs.release.audits import summarise_audits
-from dpgrs.statement.audits import mechanism_of
+from dpgrs.statement.audits import audited_function
 
 STATISTICS = ("count", "gram", "cross product")
 TERMS = {"neighbours": "add-remove", "unit": "person", "rows": "people", "accounting": "gdp"}
@@ -10,7 +10,7 @@ TERMS = {"neighbours": "add-remove", "unit": "person", "rows": "people", "accoun
 def make_finding(statistic="gram", *, claimed=1.85432, observed=1.5, **changed):
     """Return one case as `dpgrs audit --json` writes it."""
     finding = {
-        "mechanism": mechanism_of(statistic),
+        "mechanism": audited_function(statistic),
         **TERMS,
         "loss": "mu",
         "claimed": claimed,

@@ -337,6 +337,25 @@ def test_part__is_within_its_claim_with_noise_and_no_more_loss(observed, is_cons
     assert part.is_within_claim == (observed <= 1 and not is_constant)
 
 
+def test_choose_cases__are_of_every_method_by_its_own_terms(monkeypatch):
+    """Of two fitters with one function only the second had cases."""
+
+    class NamedFitter:
+        def __init__(self, name):
+            self.name = name
+
+        def audit_cases(self):
+            return [replace(scripted_case(), terms={"method": self.name})]
+
+    monkeypatch.setattr(step, "fitter_of", NamedFitter)
+    step.all_cases.cache_clear()
+    try:
+        names = {case.terms.get("method") for case in choose_cases(["private_script"])}
+    finally:
+        step.all_cases.cache_clear()
+    assert {"blup", "blup-genome"} <= names
+
+
 def test_require_within_claims__names_the_broken():
     honest, broken = (findings_of(PureLoss(epsilon), n_errors=0) for epsilon in (9.0, 0.1))
     require_within_claims([honest])

@@ -19,7 +19,7 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
 from dpgrs.selection.screening_data import ScreeningData
-from dpgrs.statement.audits import mechanism_of as audited_name
+from dpgrs.statement.audits import audited_function
 from dpgrs.steps.draw import draw
 from dpgrs.study.fit_identity import fit_settings
 from dpgrs.study.released import load_released, load_weights
@@ -376,7 +376,7 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
         shares = [budget[name] for name in mechanism.draws[kind] if budget[name]]
         pure = mechanism.pure_budget(request) if kind == "outcomes" else ()
         assert [getattr(event, "mu", None) or event.epsilon for event, _ in listed] == [*pure, *shares]
-    drawn_by = {audited_name(event.statistic) for listed in parts.values() for event, _ in listed}
+    drawn_by = {audited_function(event.statistic) for listed in parts.values() for event, _ in listed}
     assert drawn_by - {"private_count"} <= set(audited_functions(method))
 
 

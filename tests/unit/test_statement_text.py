@@ -2,6 +2,7 @@ import re
 from fractions import Fraction
 
 import pytest
+from mpmath import mp
 
 from audit_data import make_audit, make_finding
 from dpgrs.privacy.accounting.accountant import gdp_mu
@@ -143,5 +144,24 @@ def test_plain_language__says_where_people_without_a_value_are(tmp_path, missing
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 20.0])
 def test_gaussian_epsilon__is_the_accounting_s_to_six_digits(epsilon, delta):
     mu_squared = Fraction(gdp_mu(epsilon, float(delta))) ** 2
-    assert f"{gaussian_epsilon(mu_squared, Fraction(delta)):.6g}" == f"{epsilon:.6g}"
+    assert f"{float(gaussian_epsilon(mu_squared, Fraction(delta))):.6g}" == f"{epsilon:.6g}"
     assert gaussian_epsilon(Fraction(0), Fraction(delta)) == 0
+
+
+@pytest.mark.parametrize(("above", "shown"), [("1e-25", "1.23457"), ("-1e-25", "1.23456")])
+def test_budget_in_words__decides_the_last_digit_by_exact_arithmetic(tmp_path, above, shown):
+    """The float of either epsilon is the same."""
+    with mp.workdps(60):
+        epsilon, delta = mp.mpf("1.234565") + mp.mpf(above), mp.mpf("1e-6")
+
+        def excess(mu):
+            later = mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+            return mp.log((mp.ncdf(mu / 2 - epsilon / mu) - later) / delta)
+
+        mu = mp.findroot(excess, 0.3)
+        mu_squared = Fraction(mp.nstr(mu**2, 45))
+    statement = make_statement(tmp_path)
+    zero = {"mu_squared": "0", "pure_epsilon": "0", "epsilon": "0"}
+    statement["ledger"] |= {"delta": "0.000001", "spent": zero}
+    statement["ledger"]["remaining"] = {"mu_squared": str(mu_squared), "pure_epsilon": "0"}
+    assert f"an epsilon of at most {shown}," in budget_in_words(statement)

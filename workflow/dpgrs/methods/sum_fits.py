@@ -115,7 +115,7 @@ def moved_by_public_side(
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
-        Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
+        Y, radii = np.nan_to_num(outcomes), _column_norms(noisy, request)
         cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
     return replace(noisy, cross=cross)
 
@@ -156,7 +156,7 @@ def _errors_hold(blup_fit: BlupFit, noisy: NoisyStatistics, request: "PrivacyReq
     if request.n_outcomes < len(noisy.cross):
         return False
     # The errors were measured only for rows that are clipped at their public root mean square.
-    root_mean_square = np.linalg.norm(_column_norm(noisy, request)) / np.sqrt(noisy.n)
+    root_mean_square = np.linalg.norm(_column_norms(noisy, request)) / np.sqrt(noisy.n)
     if abs(request.row_norm / root_mean_square - 1) > GRID_ERROR:
         return False
     left = (blup_fit.standard_errors**2).mean(axis=1) * trace / (blup_fit.heritability * noisy.n)
@@ -190,15 +190,15 @@ def _norms(noisy: NoisyStatistics) -> np.ndarray:
     return OUTCOME_RMS * np.sqrt(noisy.n / noisy.inflation)
 
 
-def _column_norm(noisy: NoisyStatistics, request: "PrivacyRequest") -> np.ndarray | float:
-    """Bound the norm of a column of X publicly.
+def _column_norms(noisy: NoisyStatistics, request: "PrivacyRequest") -> np.ndarray | float:
+    """Bound the norms of the columns of X publicly, or their root mean square if rows are centred.
 
     In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
     mean square follows from public frequencies, and covariates are standardised.
     """
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
     if request.coding != Coding.FREQUENCY:
-        # Centring rows lengthens no matrix: the bound holds for the columns of X together.
+        # Centring a row may lengthen a column, but never the row.
         return np.sqrt(noisy.n) * n_alleles / 2
     frequency = noisy.origin[: request.n_variants] / n_alleles + 0.5
     _, variance = column_moments(frequency, rows=request.rows)

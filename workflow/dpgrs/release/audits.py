@@ -6,7 +6,7 @@ from typing import Any
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.exact_numbers import text_above, text_below
-from dpgrs.statement.audits import mechanism_of
+from dpgrs.statement.audits import audited_function
 
 DIGITS = 4
 # What `dpgrs audit --json` says of a case beside its mechanism and its terms.
@@ -50,7 +50,7 @@ def drawn_statistics(identities: Iterable[dict[str, Any]]) -> list[str]:
 
 def require_audited(findings: Sequence[dict[str, Any]], *, statistics: Iterable[str]) -> None:
     """Refuse audits that leave out a mechanism, or show that one lost more than it claims."""
-    missing = {mechanism_of(name) for name in statistics} - {finding["mechanism"] for finding in findings}
+    missing = {audited_function(name) for name in statistics} - {finding["mechanism"] for finding in findings}
     broken = {finding["mechanism"] for finding in findings if not finding["is_within_claim"]}
     if missing or broken:
         what, names = ("missing for", missing) if missing else ("beyond its claim in", broken)

@@ -6,6 +6,6 @@ STEERED = "steered statistics"
 FUNCTIONS = {"Kendall's correlations": "private_kendall"}
 
 
-def mechanism_of(statistic: str) -> str:
+def audited_function(statistic: str) -> str:
     """Return the name of the ``private_*`` function that releases a statistic."""
     return FUNCTIONS.get(statistic, f"private_{statistic.replace(' ', '_')}")

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from mpmath import mp
 from dpgrs.statement.words import decimal_text
 from dpgrs.types import Metrics, Missing
 
-DIGITS = 3
-HALVINGS = 60  # of an interval that holds an epsilon, of which six digits are shown
+DIGITS, LIMIT_DIGITS = 3, 6
+HALVINGS = 120  # of an interval that holds an epsilon, of which six digits are shown
 BEYOND_20 = "The curator's reason why a person may lose more than epsilon 20"
 
 
@@ -98,7 +98,7 @@ def budget_in_words(statement: dict[str, Any]) -> str:
     spent, left = _loss(ledger["spent"]), _loss(ledger["remaining"])
     limit = Loss(spent.mu_squared + left.mu_squared, spent.pure_epsilon + left.pure_epsilon)
     mine = Loss(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
-    most = gaussian_epsilon(limit.mu_squared, Fraction(ledger["delta"])) + float(limit.pure_epsilon)
+    most = gaussian_epsilon(limit.mu_squared, Fraction(ledger["delta"])) + limit.pure_epsilon
     epsilon = _above(Fraction(ledger["spent"]["epsilon"]))
     words = (
         f"All releases from this data set together may cost one {guarantee['unit']} an epsilon of at most "
@@ -148,34 +148,39 @@ def _percent(spent: Fraction, limit: Fraction) -> int:
     return min(100, math.ceil(100 * spent / limit)) if limit else 100
 
 
-def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> float:
-    """Return the epsilon at which normal noise of this sum of mu^2 has a delta."""
+def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction:
+    """Return the epsilon at which normal noise of this sum of mu^2 has a delta, to some 36 digits."""
     with mp.workdps(50):
-        mu, delta = mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator), mp.mpf(float(delta))
+        mu = mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator)
+        delta = mp.mpf(delta.numerator) / delta.denominator
 
         def is_enough(epsilon: mp.mpf) -> bool:
             above = mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
             return mp.ncdf(mu / 2 - epsilon / mu) - above <= delta
 
         if not mu or is_enough(mp.mpf(0)):
-            return 0.0
+            return Fraction(0)
         low, high = mp.mpf(0), mp.mpf(1)
         while not is_enough(high):
             low, high = high, 2 * high
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if is_enough(middle) else (middle, high)
-        return float(high)
+        return int(high.man) * Fraction(2) ** high.exp
 
 
 def _above(number: Fraction) -> str:
-    above = Context(prec=DIGITS, rounding=ROUND_CEILING)
-    return decimal_text(f"{above.divide(Decimal(number.numerator), Decimal(number.denominator)):f}")
+    return _in_digits(number, DIGITS, ROUND_CEILING)
 
 
-def _rounded(number: Fraction | float) -> str:
+def _rounded(number: Fraction) -> str:
     """Write a limit, whose last digits the ledger's accounting has rounded."""
-    return decimal_text(f"{float(number):.6g}")
+    return _in_digits(number, LIMIT_DIGITS, ROUND_HALF_EVEN)
+
+
+def _in_digits(number: Fraction, n_digits: int, rounding: str) -> str:
+    context = Context(prec=n_digits, rounding=rounding)
+    return decimal_text(f"{context.divide(Decimal(number.numerator), Decimal(number.denominator)):f}")
 
 
 def _counters(statement: dict[str, Any]) -> str:

@@ -74,10 +74,9 @@ def all_cases() -> tuple[AuditCase, ...]:
     """Return the AuditCases of all mechanisms; made once, as it takes seconds."""
     fitters = [fitter_of(name) for name, row in METHODS.items() if row.code]
     choosers = [chooser_of(name) for name, row in SELECTORS.items() if row.is_private]
-    # Some share the audits of the class that they are based on.
-    audited = {type(each).audit_cases: each for each in (*fitters, *choosers)}
-    builders = [*(each.audit_cases for each in audited.values()), covariate_cases, accuracy_cases]
-    return tuple(case for builder in builders for case in builder())
+    builders = [each.audit_cases for each in (*fitters, *choosers)] + [covariate_cases, accuracy_cases]
+    # Many fitters have the same cases.
+    return tuple({case.name: case for builder in builders for case in builder()}.values())
 
 
 def choose_cases(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpmath import mp
 
-from dpgrs.statement.audits import STEERED, mechanism_of
+from dpgrs.statement.audits import STEERED, audited_function
 from dpgrs.statement.draws import ACCURACY, CASES, COUNT, CROSS, GENOME, GRAM, KNOWN, MOMENTS
 from dpgrs.statement.methods import stated_method, steers_rows
 from dpgrs.verify.covariate_check import stated_inputs
@@ -384,8 +384,8 @@ def _audit_problems(statement: dict[str, Any]) -> list[str]:
     if audit is None:
         return []
     audited = [case["mechanism"] for case in audit["mechanisms"]]
-    drawn_mechanisms = {mechanism_of(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
-    drawn_mechanisms |= {mechanism_of(STEERED)} if steers_rows(statement["method"]) else set()
+    drawn_mechanisms = {audited_function(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
+    drawn_mechanisms |= {audited_function(STEERED)} if steers_rows(statement["method"]) else set()
     problems = [f"audit must cover {name}" for name in sorted(drawn_mechanisms - set(audited))]
     if len(set(audited)) < len(audited):
         problems.append("audit must name each mechanism once")

@@ -345,16 +345,32 @@ def test_release__a_file_of_a_bundle_that_was_cut_short_is_told_of_and_written_a
 
 
 def test_release__a_copy_of_a_study_publishes_no_bundle_of_the_first(attacked):
-    """Of the copy Snakemake has no records, so that its `settings.json` stays that of the first study."""
+    """Of the copy Snakemake has no records, so that its files stay those of the first study."""
     run(attacked, SHORT_RELEASE)
     root = attacked / "results"
     shutil.copytree(root / "release", root / "copy", ignore=shutil.ignore_patterns("release"))
     lower = {"privacy": SHORT_RELEASE["privacy"] | {"epsilon": 1}}
     found = run(attacked, SHORT_RELEASE | {"study": "copy"} | lower, check=False)
     assert found.returncode == 1
-    message = "A step must have the settings of the study `copy`, got others of study, privacy.epsilon."
-    assert message in found.stdout
+    assert "must be made by the settings of the release, got others of privacy.epsilon" in found.stdout
     assert not (root / "copy" / "release").exists()
+
+
+def test_release__a_bundle_has_the_title_of_its_settings(attacked):
+    """By `--touch` the earlier `settings.json` counts as new: a release was charged, and had no bundle."""
+    retitled = SHORT_RELEASE | {"release": SHORT_RELEASE["release"] | {"title": "another"}}
+    record = "results/release/private/settings.json"
+    run(attacked, SHORT_RELEASE, record)
+    run(attacked, retitled, record, "--touch")
+    run(attacked, retitled)
+    statement = attacked / "results" / "release" / "release" / "privacy_statement.json"
+    assert json.loads(statement.read_text())["curation"]["title"] == "another"
+    # Another title draws nothing again.
+    again = run(attacked, SHORT_RELEASE).stdout
+    assert "rule write_release:" in again
+    assert "rule draw:" not in again
+    assert json.loads(statement.read_text())["curation"]["title"] != "another"
+    assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
 
 
 IMPORTER = """
@@ -386,7 +402,10 @@ MODULES = {
     "twice": ({"before": OTHER + OTHER_VARIANTS, "after": ORDER}, TWICE),
     "twice-after": ({"after": OTHER + f"{OTHER_VARIANTS}\n{ORDER}"}, TWICE),
     "twice, whole": ({"before": OTHER + OTHER_VARIANTS.replace("make_variants", "*")}, TWICE),
-    "workdir": ({"after": 'workdir: "elsewhere"'}, r"made/settings/\w+\.json` must be JSON that dpgrs"),
+    "workdir": (
+        {"after": 'workdir: "elsewhere"'},
+        r"Missing input files for rule write_release:\n(.*\n)*.*private/made/settings/\w+\.json",
+    ),
 }
 
 

@@ -418,7 +418,7 @@ close_private_places()
 tell_of_other_settings()
 # Steps that charge or publish hold what they rest on against these.
 try:
-    hand_settings_over(
+    SETTINGS_HANDED_OVER = hand_settings_over(
         without_scoring(SETTINGS),
         f"{PRIVATE}/{NOTES}/settings",
         is_checked=workflow.is_main_process or not IS_RELEASE,

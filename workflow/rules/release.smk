@@ -167,7 +167,8 @@ rule measure_release:
 
 rule write_release:
     input:
-        settings=SETTINGS_FILE,
+        # Named by its content: the study's record may be an earlier one, as after --touch.
+        settings=SETTINGS_HANDED_OVER,
         sites=f"{PUBLIC}/sites.tsv",
         drawn=RELEASED,
         weights=f"{PRIVATE}/replicate1/weights.npz",

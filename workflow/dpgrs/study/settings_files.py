@@ -43,18 +43,20 @@ def read_settings(path: Path | str, *, changes: Sequence[str] = ()) -> dict[str,
     return raw
 
 
-def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checked: bool = True) -> None:
-    """Write the settings of a study to a file, and name it to the steps in a variable that they inherit.
+def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checked: bool = True) -> str:
+    """Write the settings of a study to a file, name it to the steps in a variable, and return its path.
 
-    The file in the folder is named by its content, and written once. Other settings of the study that this
-    process has read, as in two imports, are a UsageError. A job has not checked its settings: they must be
-    equal to the settings of the run that started it.
+    Steps inherit the variable. The file in the folder is named by its content, and written once. Other
+    settings of the study that this process has read, as in two imports, are a UsageError. A job has not
+    checked its settings: they must be equal to the settings of the run that started it.
     """
     text = json.dumps(settings.as_dict(), sort_keys=True)
     path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_closed(path, text.encode())
+        # Its name shows new settings. Where Snakemake compares only times, they leave a bundle as it is.
+        os.utime(path, (0, 0))
     # Jobs, and runs within a run, inherit what others have written.
     settings_by_study, own_entry = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
     pid, earlier = settings_by_study.get(settings.study, own_entry if is_checked else (None, None))
@@ -71,6 +73,7 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checke
             "them a `study` of its own.",
         )
     os.environ[OF_STUDIES] = json.dumps(settings_by_study | {settings.study: own_entry})
+    return str(path)
 
 
 def settings_handed_over(study: str) -> dict[str, Any] | None:

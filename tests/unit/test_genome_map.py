@@ -79,6 +79,14 @@ def test_chromosome_arrays__keep_integers_of_any_size(genome):
     np.testing.assert_array_equal(chromosome_of(arrays).blocks[0].matrix, large.blocks[0].matrix)
 
 
+def test_chromosome_arrays__may_be_of_a_block_that_has_no_share(genome):
+    first = genome.chromosomes[0]
+    blocks = (block(0, 3, 0, np.random.default_rng(3)), first.blocks[1])
+    again = chromosome_of(dict(chromosome_arrays(replace(first, blocks=blocks), blocks)))
+    assert [part.matrix.shape for part in again.blocks] == [(0, 3), (1, 2)]
+    assert [part.n_directions for part in again.blocks] == [0, 1]
+
+
 @pytest.mark.parametrize("bits", [20, 36, 40])
 def test_axes__are_those_of_python_integers(bits):
     """Of few and of many bits, which float64 would not hold."""
@@ -153,7 +161,9 @@ def test_chromosome_arrays__make_the_chromosome_again(genome):
 def test_short_rows__are_near_and_exact_in_single_precision():
     rng = np.random.default_rng(5)
     matrix = np.rint(rng.standard_normal((5, 300)) * [[2.0**30], [2.0**24], [100], [1], [0]]).astype(np.int64)
+    before = matrix.copy()
     short = short_rows(matrix)
+    np.testing.assert_array_equal(matrix, before)
     np.testing.assert_array_equal(short[2:], matrix[2:])
     for row, exact in zip(short, matrix, strict=True):
         power = int(np.bitwise_or.reduce(row)) & -int(np.bitwise_or.reduce(row)) or 1

@@ -12,9 +12,9 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.chosen_requests import (
+    ScreenedRequest,
     ScreeningTerms,
     request_of_rows,
-    restored_request,
     row_norm_of_any,
     row_norm_of_half,
     screened_request,
@@ -159,9 +159,9 @@ def test_request_of_rows__has_norms_of_its_own():
 
 
 @pytest.mark.parametrize("frequency", [None, FREQUENCY])
-def test_restored_request__from_json_is_the_same(frequency):
+def test_screened_request__from_json_is_the_same(frequency):
     request = ask(frequency=frequency)
-    again = restored_request(json.loads(json.dumps(asdict(request))))
+    again = ScreenedRequest(**json.loads(json.dumps(asdict(request))))
     assert again == request
     assert again.statistics.budget == request.statistics.budget
     assert again.choices.claim == request.choices.claim

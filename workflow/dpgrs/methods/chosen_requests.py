@@ -76,6 +76,11 @@ class ScreenedRequest(PrivacyRequest):
 
     screening: ScreeningTerms
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.screening, dict):  # as ``asdict`` and a file give it
+            object.__setattr__(self, "screening", ScreeningTerms(**self.screening))
+
     @property
     def share_of_count(self) -> float:
         """The share of epsilon for the private number of people, where the selector needs it."""
@@ -158,11 +163,6 @@ def request_of_rows(
         return replace(request, coding=Coding.HALF, row_norm=None, outcome_norm=None)
     norm = tight_row_norm(frequency, rows=request.rows, factor=factor)
     return replace(request, coding=Coding.FREQUENCY, row_norm=norm, outcome_norm=None)
-
-
-def restored_request(terms: dict[str, Any]) -> ScreenedRequest:
-    """Restore a ScreenedRequest from its ``asdict`` form."""
-    return ScreenedRequest(**terms | {"screening": ScreeningTerms(**terms["screening"])})
 
 
 def row_norm_of_any(

@@ -72,11 +72,8 @@ class CovariateRegression(SharedStatistics):
         *("methods", "screening", "covariates"),
         *("privacy.bounds", "privacy.genotype_clip", "privacy.outcome_clip"),
     )
-    kind = CovariateEffects
+    kind, request_kind = CovariateEffects, CovariateRequest
     draws = MappingProxyType({"genotypes": (), "outcomes": ("covariates",)})
-
-    def request(self, terms: dict[str, Any]) -> CovariateRequest:
-        return CovariateRequest(**terms)
 
     def serves(self, method: str | None, request: PrivacyRequest) -> bool:
         return request.protection in (Protection.FULL, Protection.LABEL)

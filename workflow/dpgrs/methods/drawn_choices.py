@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.methods.chosen import private_choices
-from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms, request_of_rows, restored_request
+from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms, request_of_rows
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.selection.registry import SELECTORS
@@ -84,9 +84,7 @@ class Choices(OwnStatistics):
     draws = MappingProxyType({"genotypes": (), "outcomes": ()})
     takes = ("variant_set",)
     reads = (*READS_OF_CHOICES, *(row.paper_key for row in SELECTORS.values() if row.paper_key))
-
-    def request(self, terms: dict[str, Any]) -> "PrivacyRequest":
-        return restored_request(terms)
+    request_kind = ScreenedRequest
 
     def drawn_for(self, methods: Sequence[str]) -> list[str | None]:
         """Return one private method of each selector in use, in the order of `SELECTORS`."""

@@ -55,12 +55,10 @@ class GenomeStatistics(SharedStatistics):
     """The count, perhaps second moments, and for each budget counts of outcomes and sums of chromosomes."""
 
     name = "genome-statistics"
+    request_kind = GenomeRequest
     takes = ("ld", "chromosomes")
     audited = ("private_genome_sums",)
     draws = MappingProxyType({"genotypes": ("count", "moments"), "outcomes": ("observed", "cross")})
-
-    def request(self, terms: dict[str, Any]) -> GenomeRequest:
-        return GenomeRequest(**terms)
 
     def terms(self, request: "PrivacyRequest") -> GenomeRequest:
         return genome_request(request)

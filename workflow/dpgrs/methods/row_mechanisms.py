@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, private_chosen_statistics
-from dpgrs.methods.chosen_requests import ScreenedRequest, restored_request
+from dpgrs.methods.chosen_requests import ScreenedRequest
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, DrawnChoices, asked_of_choices, draw_choices
 from dpgrs.methods.fitter import Fitter
 from dpgrs.methods.registry import METHODS
@@ -31,9 +31,7 @@ class OfChoices:
     """The common part of mechanisms that first choose variants for each outcome."""
 
     takes, reads = ("variant_set", "choices"), READS_OF_CHOICES
-
-    def request(self, terms: dict[str, Any]) -> "PrivacyRequest":
-        return restored_request(terms)
+    request_kind = ScreenedRequest
 
     def asked(
         self,

@@ -28,6 +28,7 @@ class SharedStatistics:
     reads = ()  # dotted keys of the settings on which its draws depend, beside the keys of every request
     is_fitted = False  # whether what it draws is fits
     kind = NoisyStatistics  # class of what it draws
+    request_kind: type[PrivacyRequest] = PrivacyRequest  # class of the request in the label of its draws
     # Mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross", "cases")})
 
@@ -51,7 +52,7 @@ class SharedStatistics:
 
     def request(self, terms: dict[str, Any]) -> PrivacyRequest:
         """Make the request again from what ``asdict`` made of it."""
-        return PrivacyRequest(**terms)
+        return self.request_kind(**terms)
 
     def terms(self, request: PrivacyRequest) -> PrivacyRequest:
         """Return the terms whose ``budget`` the draws have, for a PrivacyRequest."""

@@ -22,7 +22,7 @@ def seal(folder):
     content["files"] = {
         name: value for name, value in digests.items() if name not in (STATEMENT, "SHA256SUMS")
     }
-    statement.write_text(json.dumps(content))
+    statement.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     sums = digests | {STATEMENT: digest(statement)}
     sums.pop("SHA256SUMS", None)
     (folder / "SHA256SUMS").write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
@@ -48,7 +48,7 @@ def edit_statement(folder, keys, value):
         parent = parent[key]
     assert parent[keys[-1]] != value
     parent[keys[-1]] = value
-    (folder / STATEMENT).write_text(json.dumps(content))
+    (folder / STATEMENT).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def finding_of(folder):

@@ -25,6 +25,7 @@ from dpgrs.statement.conditions import CHECKED_FILES, CHECKS, LEAST_SHARE
 from dpgrs.statement.content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.statement.post_processing import post_processing
 from dpgrs.statement.words import ORIGIN_OF_ROWS, ROWS_INPUT
+from dpgrs.verify.input_check import INPUTS
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")
@@ -195,7 +196,6 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         inputs |= CHARGED if is_charged else {"people measured on, with their outcomes": "simulated"}
     if chosen := {str(event.n_choices) for event, _ in drawn if hasattr(event, "n_choices")}:
         (inputs["variants to choose for an outcome"],) = chosen
-    origins = {ROWS_INPUT: ORIGIN_OF_ROWS[terms.neighbours]}
     fields = {
         "version": PROVENANCE["dpgrs"],
         "commit": PROVENANCE["commit"],
@@ -212,8 +212,9 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "per_outcome": Total(terms.epsilon, terms.delta),
         "whole_study": Total(terms.epsilon, terms.delta),
         "ledger": ledger_standing(ledger.read(), account, [request_id]),
-        "public_inputs": tuple(
-            PublicInput(name, value, origins.get(name, "a public panel")) for name, value in inputs.items()
+        "public_inputs": as_written(
+            (PublicInput(name, value, "a public panel") for name, value in inputs.items()),
+            neighbours=terms.neighbours,
         ),
         "method": "reusecov-gauss",
         "fit": FIT,
@@ -225,6 +226,14 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
     known["has_accuracy"] = any(event.statistic == "accuracy" for event, _ in drawn)
     said = post_processing(fields["method"], fields["fit"], **known)
     return StatementContent(**({"post_processing": tuple(said)} | fields))
+
+
+def as_written(inputs, *, neighbours="add-remove"):
+    """Return public inputs in the order and with the origins that a release has."""
+    origins = {name: origin for name, (_, origin) in INPUTS.items() if origin}
+    origins[ROWS_INPUT] = ORIGIN_OF_ROWS[neighbours]
+    named = [replace(public, origin=origins.get(public.name, public.origin)) for public in inputs]
+    return tuple(sorted(named, key=lambda public: [*INPUTS, public.name].index(public.name)))
 
 
 def make_statement(folder, terms=None, **changed):
@@ -239,8 +248,10 @@ def make_bundle(folder, *, terms=None, content=(), tables=(), sums=None, **chang
     terms = terms or make_terms()
     if "standard_errors" in changed:
         content = {"method": "blup", "fit": FIT | {"heritability": 0.5}} | dict(content)
-    scores = make_scores(terms=terms, **changed)
-    statement = make_statement(folder, terms, **dict(content))
+    content = dict(content)
+    if "public_inputs" in content:
+        content["public_inputs"] = as_written(content["public_inputs"], neighbours=terms.neighbours)
+    scores, statement = make_scores(terms=terms, **changed), make_statement(folder, terms, **content)
     files = {"scores": scores, "statement": statement, "provenance": PROVENANCE, "sums": sums}
     write_bundle(folder / "release", **files, **dict(tables))
     return folder / "release"

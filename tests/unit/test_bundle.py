@@ -21,6 +21,7 @@ from release_data import (
     OUTCOMES,
     PROVENANCE,
     SITES,
+    as_written,
     make_bundle,
     make_content,
     make_events,
@@ -96,7 +97,7 @@ def test_write_bundle__constants_of_outcomes(tmp_path):
         index=index,
     )
     of_table = PublicInput("centre and scale of the outcomes", scales_digest(scales), "a survey")
-    inputs = (*make_content(tmp_path).public_inputs, of_table)
+    inputs = as_written([*make_content(tmp_path).public_inputs, of_table])
     (tmp_path / "study").mkdir()
     statement = make_statement(tmp_path / "study", public_inputs=inputs)
     written = write_bundle(

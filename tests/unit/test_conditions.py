@@ -21,6 +21,7 @@ from dpgrs.study.checked_data import check_inputs, conditions_ahead
 from dpgrs.study.outcome_table import OutcomeTable
 from dpgrs.study.settings import resolve
 from dpgrs.types import TableCheck
+from dpgrs.verify.input_check import INPUTS
 from forged_releases import STATEMENT, edit_statement, finding_of
 from refusals import KNOWN, listed, refusals
 from release_data import make_bundle
@@ -228,8 +229,10 @@ FIXED = dict(zip(("name", "value"), words.FIXED_SITES_INPUT, strict=True)) | {
 
 def test_verify__fixed_sites_are_told_with_what_they_rest_on(bundle):
     statement = json.loads((bundle / STATEMENT).read_text())
-    edit_statement(bundle, ("public_inputs",), [*statement["public_inputs"], FIXED])
-    assert "the assumptions must name `whatever those of the others`" in finding_of(bundle)
+    inputs = [*statement["public_inputs"], FIXED]
+    inputs.sort(key=lambda public: [*INPUTS].index(public["name"]))
+    edit_statement(bundle, ("public_inputs",), inputs)
+    assert "the assumptions must be what the terms and draws say" in finding_of(bundle)
     edit_statement(bundle, ("assumptions",), [*statement["assumptions"], OF_FIXED_SITES])
     assert "the conditions must be what the public inputs and the terms say" in finding_of(bundle)
 

@@ -20,7 +20,9 @@ from dpgrs.verify.draw_check import MOMENT_NORM
 from dpgrs.verify.entry_check import ROW_NORM, STATED
 from dpgrs.verify.input_check import (
     GIVING_ERRORS,
+    INPUTS,
     MEASURED_ON,
+    OF_EFFECTS,
     OUTCOME_NORM,
     PUBLIC_LD,
     input_problems,
@@ -31,6 +33,7 @@ from release_data import (
     OUTCOMES,
     PROVENANCE,
     SITES,
+    as_written,
     make_bundle,
     make_content,
     make_scores,
@@ -50,13 +53,18 @@ def stated(tmp_path_factory):
 def with_inputs(statement, named):
     """Put other values in the place of the public inputs of these names, or leave them out."""
     kept = [one for one in statement["public_inputs"] if one["name"] not in named]
-    origins = {one["name"]: one["origin"] for one in statement["public_inputs"]}
+    is_feature = statement["guarantee"]["protection"] == "feature"
+    of_norm = "the largest there is of the public outcomes" if is_feature else "chosen in the configuration"
+    origins = {name: origin or "a public panel" for name, (_, origin) in INPUTS.items()}
+    origins |= {OUTCOME_NORM: of_norm, ROWS: ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]]}
     new = [
         {"name": name, "value": value, "origin": origins.get(name, "a paper")}
         for name, values in named.items()
         for value in values
     ]
-    return statement | {"public_inputs": kept + new}
+    place = [*INPUTS, OF_EFFECTS].index
+    inputs = sorted(kept + new, key=lambda one: place(one["name"] if one["name"] in INPUTS else OF_EFFECTS))
+    return statement | {"public_inputs": inputs}
 
 
 def with_fit(statement, **changed):
@@ -80,8 +88,8 @@ FORGED = [
         {"variants to choose for an outcome": ["3"]},
         "and the mechanisms must have the same variants to choose",
     ),
-    ({ROWS: ["not released"]}, f"the {ROWS} must be at least 1, got not released"),
-    ({ROWS: ["0"]}, f"the {ROWS} must be at least 1, got 0"),
+    ({ROWS: ["not released"]}, f"the {ROWS} must be as dpgrs writes it, got not released"),
+    ({ROWS: ["0"]}, f"the {ROWS} must be as dpgrs writes it, got 0"),
 ]
 
 
@@ -249,7 +257,7 @@ TABLE, SIMULATED = "centre and scale of the outcomes", "prevalence of the outcom
 def make_scaled_bundle(folder, name, value, scales):
     """Write a bundle whose outcomes have public constants, under one of the names of public inputs."""
     inputs = make_content(folder / "inputs").public_inputs
-    inputs = (*inputs, *(PublicInput(one, value, "a paper") for one in [name] if one))
+    inputs = as_written([*inputs, *(PublicInput(one, value, "a paper") for one in [name] if one)])
     statement = make_statement(folder, public_inputs=inputs)
     files = {"scores": make_scores(), "statement": statement, "provenance": PROVENANCE, "scales": scales}
     write_bundle(folder / "release", **files)
@@ -366,8 +374,8 @@ def test_input_problems__second_moments_of_a_method_that_draws_none(stated):
         (MEASURED_ON, "the cohort itself", f"the {MEASURED_ON} must be as dpgrs writes it"),
         ("seed", "none was used", "the seed must be as dpgrs writes it, got none was used"),
         ("hair colours", "black", "the public inputs must not hold hair colours"),
-        (ROWS, "5008.37", f"the {ROWS} must be at least 1, got 5008.37"),
-        (ROWS, "9" * 400, f"the {ROWS} must be at least 1, got 999"),
+        (ROWS, "5008.37", f"the {ROWS} must be as dpgrs writes it, got 5008.37"),
+        (ROWS, "9" * 400, f"the {ROWS} must be as dpgrs writes it, got 999"),
     ],
 )
 def test_input_problems__public_inputs_read_as_they_are_written(stated, name, value, line):

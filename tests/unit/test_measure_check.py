@@ -144,9 +144,17 @@ ANY = {
         r"height\tr2_added\t\1\t0.99",
         "the r2_added of height in measures.tsv must lie in its interval",
     ),
-    "exponent": (rf"{FIRST}r2_added\t[\d.]+", "height\tr2_added\t1e-3", "as plain decimals"),
+    "exponent": (
+        rf"{FIRST}r2_added\t[\d.]+",
+        "height\tr2_added\t1e-3",
+        "have cells and numbers as dpgrs writes them",
+    ),
     "header": ("^outcome\tmeasure", "measure\toutcome", "must have the columns outcome, measure, value"),
-    "outcome left out": (r"^height\t.*\n(height\t.*\n)*", "", "must have the lines of every outcome"),
+    "outcome left out": (
+        r"^height\t.*\n(height\t.*\n)*",
+        "",
+        "must hold the measures of height that dpgrs gives",
+    ),
     "measure left out": (rf"{FIRST}r2_added.*\n", "", "must hold the measures of height that dpgrs gives"),
     "twice": (rf"({FIRST}n.*\n)", r"\1\1", "must hold each measure of height once"),
     "a note": (rf"({FIRST}n\t200.*)$", r"\1best ever", "must say of height in dpgrs's words why"),
@@ -227,6 +235,32 @@ def test_verify_release__finds_another_area_on_the_people(release):
         DpgrsError, match=r"the auc of height in measures\.tsv must be that of its weights and"
     ):
         verify_release(bundle, reference=public)
+
+
+@pytest.mark.parametrize("name", ["auc", "r2_added"])
+def test_verify_release__finds_what_is_withheld_without_a_reason_on_the_people(release, name):
+    bundle, public = release(BINARY)
+    note = "the score or the outcome does not vary, or people are too few"
+    edit(bundle / MEASURES, rf"{FIRST}{name}\t.*", f"height\t{name}\t\t\t\t\t{note}")
+    edit(bundle / MEASURES, rf"{FIRST}r2_liability\t.*", f"height\tr2_liability\t\t\t\t\t{note}")
+    seal(bundle)
+    assert verify_release(bundle)
+    with pytest.raises(
+        DpgrsError, match=rf"the {name} of height in measures\.tsv must be that of its weights"
+    ):
+        verify_release(bundle, reference=public)
+
+
+def test_scored_problems__of_few_cases_nothing_is_stated(tmp_path):
+    y, score = np.repeat([0.0, 1.0], [31, 9]), np.arange(40.0)
+    lines = pd.DataFrame([{"outcome": "a"} | one._asdict() for one in binary_measures(y, score, risk=y)])
+    domain = {"data_domain": {"outcomes": ["a"]}, "guarantee": {"rows": "people"}, "public_inputs": []}
+    for value, expected in ((np.nan, []), (1.0, ["the auc of a in measures.tsv must be withheld"])):
+        lines.loc[lines["measure"] == "auc", ["value", "low", "high"]] = value
+        lines.loc[lines["measure"] == "auc", "note"] = "" if value == 1 else lines["note"].iloc[-1]
+        lines.to_csv(tmp_path / MEASURES, sep="\t", index=False, float_format="%.6f")
+        found = scored_problems(domain, {MEASURES: tmp_path / MEASURES}, y[np.newaxis], score[np.newaxis])
+        assert found == expected
 
 
 @pytest.mark.parametrize("moved", [0.0, 1e-15, -1e-15])

@@ -138,8 +138,6 @@ FORGERIES = [
     (("public_inputs",), [], "each file by its SHA-256"),
     (("public_inputs", -1, "value"), "many files", "each file by its SHA-256"),
     (("guarantee", "protection"), "full", "the public inputs must not hold public "),
-    (("guarantee", "plain_language"), "Nobody learns anything.", "the plain-language line must say"),
-    (("guarantee", "definition"), "It is private.", "the definition must be of the "),
     *((("public_inputs", -1, "value"), odd, "each file by its SHA-256") for odd in ODD_DIGESTS),
 ]
 
@@ -150,30 +148,6 @@ def test_side_problems__find(tmp_path, protection, path, value, line):
     statement = statement_of(tmp_path, protection)
     forged(statement, path, value)
     assert any(line in found for found in side_problems(statement))
-
-
-@pytest.mark.parametrize("protection", SIDES)
-def test_side_problems__a_definition_of_both_sides_is_found(tmp_path, protection):
-    statement = statement_of(tmp_path, protection)
-    own = protection.of_unit(has_covariates=False)
-    definition = statement["guarantee"]["definition"].replace(own, "genotypes and outcomes")
-    forged(statement, ("guarantee", "definition"), definition)
-    assert (
-        side_problems(statement)[0] == f"the definition must be of the {own} of one person and its neighbours"
-    )
-
-
-@pytest.mark.parametrize("protection", ["full", "feature"])
-def test_side_problems__covariates_go_with_the_genotypes(tmp_path, protection):
-    protection = Protection(protection)
-    statement = statement_of(tmp_path, protection)
-    own, both = (protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True))
-    told = statement["guarantee"]
-    told["definition"] = told["definition"].replace(own, both)
-    (line,) = side_problems(statement)
-    assert line.startswith("the plain-language line must say what a reader does not know: which of two")
-    told["plain_language"] = told["plain_language"].replace(own, both)
-    assert side_problems(statement) == []
 
 
 def test_side_problems__projections_have_a_public_side(tmp_path):
@@ -222,18 +196,3 @@ def test_side_problems__nothing_is_drawn_of_what_is_public(tmp_path, protection,
     assert side_problems(statement) == [
         f"the mechanisms must not draw {statistic} under {protection} protection, where it is public"
     ]
-
-
-def test_side_problems__of_one_unit_that_is_there_or_not(tmp_path):
-    """The words of add-remove, under full protection, are not those of replace-one."""
-    added = build_statement(make_content(tmp_path, make_terms(unit="person", rows="people")))
-    assert added["guarantee"]["neighbours"] == "add-remove"
-    assert side_problems(added) == []
-    folder = tmp_path / "replaced"
-    folder.mkdir()
-    replaced = statement_of(folder, "full")
-    for name in ("definition", "plain_language"):
-        told = added["guarantee"][name]
-        forged(added, ("guarantee", name), replaced["guarantee"][name])
-        assert len(side_problems(added)) == 1
-        forged(added, ("guarantee", name), told)

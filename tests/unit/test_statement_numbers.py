@@ -91,7 +91,7 @@ def is_accepted(bundle, folder, path, value):
     for key in path[:-1]:
         parent = parent[key]
     parent[path[-1]] = value
-    (folder / STATEMENT).write_text(json.dumps(forged))
+    (folder / STATEMENT).write_text(json.dumps(forged, indent=2, ensure_ascii=False) + "\n")
     try:
         (folder / "privacy_statement.txt").write_text(plain_language(forged))
         (folder / "registry.yaml").write_text(to_registry_yaml(forged))

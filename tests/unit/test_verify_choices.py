@@ -112,7 +112,7 @@ def test_verify_release__forged_choices(release, keys, value, message):
 def change(folder, edit_content):
     content = json.loads((folder / STATEMENT).read_text())
     edit_content(content)
-    (folder / STATEMENT).write_text(json.dumps(content))
+    (folder / STATEMENT).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     seal(folder)
 
 

@@ -29,7 +29,7 @@ def release(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "release"))
 
 
-COMMENTS = "the comments of the header must be"
+COMMENTS = "the header must hold the lines of dpgrs, in their order"
 FORGED = {
     "a comment": ("^##SOURCE INFORMATION$", f"##SOURCE INFORMATION\n{LIE}", COMMENTS),
     "a comment in place of another": ("^##POLYGENIC.*$", LIE, COMMENTS),
@@ -37,9 +37,9 @@ FORGED = {
     "more of the first line": (
         "^###PGS.*$",
         r"\g<0>; epsilon is 0.001",
-        "the first line must be that of a PGS",
+        f"{COMMENTS}, but not at ###PGS CATALOG",
     ),
-    "less of the first line": (" for additional information$", "", "the first line must be that of a PGS"),
+    "less of the first line": (" for additional information$", "", f"{COMMENTS}, but not at ###PGS CATALOG"),
     "name": ("^#pgs_name=.*$", "#pgs_name=weight", "pgs_name must be height as stated, got weight"),
     "trait": ("^#trait_reported=.*$", "#trait_reported=weight", "trait_reported must be height as stated"),
     "mapped": ("^#trait_mapped=.*$", "#trait_mapped=weight", "trait_mapped must be NR as stated"),

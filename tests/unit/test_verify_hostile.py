@@ -146,7 +146,7 @@ def test_verify_release__a_header_of_too_many_lines_is_one_finding(release):
     edit(release / SCORE, "^#format_version", "##more\n" * (LONGEST_HEADER - n_lines) + "#format_version")
     seal(release)
     (finding,) = findings(release)
-    assert finding.startswith(f"{SCORE}: the comments of the header must be")
+    assert finding.startswith(f"{SCORE}: the header must hold the lines of dpgrs, in their order")
     edit(release / SCORE, "^#format_version", "#more\n#format_version")
     seal(release)
     assert findings(release) == [f"{SCORE}: the header must have at most 100 lines"]
@@ -183,11 +183,11 @@ TEXTS = [
     (SCORE, "\t3\t20\t", f"\t3\t{DIGITS}\t", "chr_position is malformed"),
     (SCORE, "^#variants_number=8", f"#variants_number={DIGITS}", "variants_number must be 8"),
     (STATEMENT, '"n_variants": 8', f'"n_variants": {DIGITS}', "must be JSON"),
-    (STATEMENT, '"n_variants": 8', '"n_variants": 1e999', "n_variants"),
+    (STATEMENT, '"n_variants": 8', '"n_variants": 1e999', "must be JSON"),
     (STATEMENT, '"n_variants": 8', '"n_variants": Infinity', "must be JSON"),
-    (STATEMENT, '"n_variants": 8', f'"n_variants": {DEEP}', "nested|n_variants"),
+    (STATEMENT, '"n_variants": 8', f'"n_variants": {DEEP}', "must be JSON"),
     (STATEMENT, '"n_variants": 8', f'"n_variants": {DEEP * 100}', "must be JSON"),
-    (STATEMENT, '"commit": "0*"', '"commit": "\\\\ud800"', "version and commit"),
+    (STATEMENT, '"commit": "0*"', '"commit": "\\\\ud800"', "must be JSON"),
     (STATEMENT, '"citation": "', '"citation": "' + "x" * 10**6, "registry|digest"),
     ("provenance.json", '"dpgrs"', f'"x": {DEEP * 100}, "dpgrs"', "must be JSON"),
     ("registry.yaml", r"\A", BOMB, "was changed"),
@@ -302,3 +302,77 @@ def test_verify_release__finds_what_is_added_to_what_all_releases_say(release):
     forge_words(release, ["not_protected"], some)
     (line,) = findings(release)
     assert line.startswith("the not_protected must be, word for word, that of")
+
+
+@pytest.mark.parametrize(
+    ("keys", "change", "line"),
+    [
+        (["mechanisms", 0, "sigma"], lambda text: text[:-1] + "9", "must have sizes that are floats"),
+        (["mechanisms", 0, "mu"], lambda text: text + "0", "must have mu = sensitivity/sigma"),
+        (["mechanisms", 0, "share"], lambda text: text[:-1], "must have share = mu^2 over the sum"),
+        (["guarantee", "mu"], "{}\n".format, "does not match"),
+        (["guarantee", "mu"], "{}0".format, "the guarantee must have mu^2 = the sum"),
+        (["guarantee", "person", "right_guesses"], "{}.0".format, "the loss of a person must cover"),
+        (["composition", "per_outcome", "chance"], "{}0".format, "composition.per_outcome must cover"),
+        (
+            ["composition", "per_outcome", "epsilon"],
+            "{}.0".format,
+            "must be written with the shortest epsilon",
+        ),
+        (["profile", "pure_epsilon"], "{}.0".format, "profile.pure_epsilon must be the sum"),
+        (["profile", "deltas", 0, "delta"], "{}0".format, "profile.deltas must be delta(epsilon)"),
+        (["profile", "deltas", 0, "epsilon"], "{}0".format, "profile.deltas must be at an epsilon of 0.2"),
+        (["ledger", "spent", "pure_epsilon"], "{}.0".format, "the pure_epsilon of the ledger must have"),
+        (["public_inputs"], lambda inputs: inputs[::-1], "must be in the order in which dpgrs writes them"),
+        (["public_inputs", 2, "origin"], "{} x".format, "the origin of the outcome bound must be `chosen"),
+        (["public_inputs", 1, "origin"], "{} x".format, "the origin of the allele frequencies must be `a"),
+        (["public_inputs", 2, "value"], "0{}".format, "the outcome bound must be a number"),
+        (
+            ["preprocessing"],
+            lambda _: ["Nothing."],
+            "the preprocessing must be one line of the curator's own",
+        ),
+    ],
+    ids=lambda part: ".".join(map(str, part)) if isinstance(part, list) else "",
+)
+def test_verify_release__each_number_and_each_line_has_one_form(release, keys, change, line):
+    value = json.loads((release / STATEMENT).read_text())
+    for key in keys:
+        value = value[key]
+    edit_statement(release, keys, change(value))
+    statement = json.loads((release / STATEMENT).read_text())
+    (release / "privacy_statement.txt").write_text(plain_language(statement))
+    (release / "registry.yaml").write_text(to_registry_yaml(statement))
+    seal(release)
+    assert any(line in found for found in findings(release))
+
+
+def quoted(text):
+    return re.sub(r"\A(\w+)", r'"\1"', text)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        (STATEMENT, lambda text: json.dumps(json.loads(text))),
+        (STATEMENT, lambda text: text.replace('"version": 3,', '"version": 3.0,')),
+        (STATEMENT, lambda text: text.replace('"fit": {', '"fit": {"lambda": 9,', 1)),
+        ("provenance.json", lambda text: text + "\n"),
+        ("registry.yaml", lambda text: text.replace("\n", "\r\n")),
+        ("privacy_statement.txt", lambda text: text.replace("\n", "\r\n")),
+        ("constants.tsv", lambda text: text.replace("\n", "\r\n")),
+        ("constants.tsv", quoted),
+        ("accuracy_sums.tsv", quoted),
+        ("accuracy_sums.tsv", lambda text: re.sub(r"(\d\.\d+)", r"\g<1>0", text, count=1)),
+        (SCORE, lambda text: re.sub(r"(?m)^(##SOURCE.*\n)(.*\n)", r"\2\1", text)),
+    ],
+)
+def test_verify_release__each_text_has_one_form(release, name, change):
+    is_gzip, data = name.endswith(".gz"), (release / name).read_bytes()
+    text = (gzip.decompress(data) if is_gzip else data).decode()
+    changed_text = change(text).encode()
+    assert changed_text != text.encode()
+    (release / name).write_bytes(gzip.compress(changed_text, mtime=0) if is_gzip else changed_text)
+    if name != STATEMENT:
+        seal(release)
+    assert any(name in found and "digest" not in found for found in findings(release))

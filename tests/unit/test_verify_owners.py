@@ -24,6 +24,7 @@ from release_data import (
     OUTCOMES,
     PROVENANCE,
     SITES,
+    as_written,
     make_content,
     make_events,
     make_scores,
@@ -51,7 +52,7 @@ def release(folder, drawn, *, per_outcome=1.5, loadings=None, weights=None, **co
         text = "\n".join(["\t".join(["outcome", *components]), *lines]) + "\n"
         digest = hashlib.sha256(text.encode()).hexdigest()
         named = PublicInput(STATED, digest, f"a survey, {FILE}")
-        own = {"public_inputs": (*found.public_inputs, named)}
+        own = {"public_inputs": as_written([*found.public_inputs, named])}
         own["post_processing"] = (*found.post_processing, MAPPED.format(names=", ".join(components)))
         found, more = replace(found, **own), {"outcome_loadings": text}
         weights = loadings @ np.ones((len(components), len(SITES))) if weights is None else weights

@@ -33,7 +33,7 @@ from dpgrs.statement.findings import (
     share_in_words,
 )
 from dpgrs.statement.post_processing import START, post_processing
-from dpgrs.statement.words import ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
+from dpgrs.statement.words import ORIGIN_OF_ROWS, PREPROCESSING, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.study.checked_data import check_inputs
 from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
@@ -261,7 +261,7 @@ def _preprocessing(settings: "StudyConfig") -> tuple[str, ...]:
     preprocessing = settings.release.preprocessing
     if preprocessing is None:
         return ()
-    return (f"Before this program, not covered by the guarantee, in the curator's words: {preprocessing}",)
+    return (f"{PREPROCESSING}{preprocessing}",)
 
 
 def _curation(settings: "StudyConfig", traits: Sequence[dict[str, Any]]) -> Curation:

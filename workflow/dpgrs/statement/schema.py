@@ -1,5 +1,6 @@
 """The schema of privacy statements, and what does not fit it."""
 
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
 
 from dpgrs.errors import UsageError
 from dpgrs.fit_keys import FIT_KEYS
@@ -55,7 +57,8 @@ def definition(name: str | None) -> dict[str, Any]:
 
 @cache
 def _validator() -> Draft202012Validator:
-    return Draft202012Validator(definition(None))
+    kinds = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    return extend(Draft202012Validator, type_checker=kinds)(definition(None))
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
@@ -67,6 +70,8 @@ def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
     keywords = {
         name: _inlined(child, definitions) for name, child in node.items() if name not in ("$ref", "$defs")
     }
+    if isinstance(pattern := keywords.get("pattern"), str):
+        keywords["pattern"] = re.sub(r"\$$", r"\\Z", pattern)  # Python's $ lets a line feed follow
     if "$ref" not in node:
         return keywords
     # A test holds that no keyword stands both beside a reference and in its definition.

@@ -104,6 +104,8 @@ SUBGROUPS = (
     "scores transfer badly to ancestries that the data hold few people of."
 )
 ROWS_OF_A_PERSON = {Rows.HAPLOTYPES: "two rows, one for each haplotype", Rows.PEOPLE: "one row"}
+# Begins the one line on steps before, which the curator words.
+PREPROCESSING = "Before this program, not covered by the guarantee, in the curator's words: "
 COVARIATES_INPUT = "covariates"  # the public input that names them
 # Notes beside cases that noise brought beyond what can be.
 NO_CASES = "Noise brought the number below 0: it is set to 0."

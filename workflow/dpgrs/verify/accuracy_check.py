@@ -228,6 +228,7 @@ NOTES = {
 TOLERANCE = 1e-5
 # A share of the largest score: two scores within it are alike.
 ALIKE = 1e-9
+FEWEST_OF_A_KIND = 10  # cases, and controls, of whom there are measures
 
 
 def measure_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
@@ -270,16 +271,21 @@ def scored_problems(
         is_known = np.isfinite(y)
         if not is_known.any():
             continue
-        worked_out = {"r2_added": [_squared_correlation(y[is_known], score[is_known])] * 2}
+        worked_out, is_withheld = (
+            {"r2_added": [_squared_correlation(y[is_known], score[is_known])] * 2},
+            False,
+        )
         if "auc" in lines:
             middle = (y[is_known].min() + y[is_known].max()) / 2
-            worked_out["auc"] = _areas(score[is_known & (y > middle)], score[is_known & (y < middle)])
+            groups = score[is_known & (y > middle)], score[is_known & (y < middle)]
+            worked_out["auc"], is_withheld = _areas(*groups), min(map(len, groups)) < FEWEST_OF_A_KIND
         problems += [
-            f"the {name} of {outcome} in {MEASURES} must be that of its weights and these public people"
+            f"the {name} of {outcome} in {MEASURES} must be "
+            f"{'withheld' if is_withheld else 'that of its weights and these public people'}"
             for name, (low, high) in worked_out.items()
-            if isfinite(low)
-            and isfinite(lines[name][0])
-            and not low - TOLERANCE <= lines[name][0] <= high + TOLERANCE
+            if (isfinite(low) and isfinite(lines[name][0]) == is_withheld)
+            or lines[name][0] < low - TOLERANCE
+            or lines[name][0] > high + TOLERANCE
         ]
     return problems
 
@@ -299,17 +305,19 @@ def read_measures(
     header, *lines = read_rows(files[MEASURES])
     if header != MEASURE_COLUMNS or any(len(line) != len(MEASURE_COLUMNS) for line in lines):
         return {}, [f"{MEASURES} must have the columns {', '.join(MEASURE_COLUMNS)}"]
-    if list(dict.fromkeys(line[0] for line in lines)) != outcomes:
-        return {}, [f"{MEASURES} must have the lines of every outcome, in their order"]
     measures = {outcome: {} for outcome in outcomes}
     for outcome, name, *cells, note in lines:
-        if name in measures[outcome] or not all(not cell or NUMBER.fullmatch(cell) for cell in cells):
+        if name in measures.setdefault(outcome, {}) or not all(
+            not cell or NUMBER.fullmatch(cell) for cell in cells
+        ):
             return {}, [f"{MEASURES} must hold each measure of {outcome} once, as plain decimals"]
         if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
             return {}, [
                 f"{MEASURES} must say of {outcome} in dpgrs's words why it has no {name}, and just then"
             ]
         measures[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
+    if [line[0] for line in lines] != [outcome for outcome in outcomes for _ in measures[outcome]]:
+        return {}, [f"{MEASURES} must have the lines of every outcome, in their order"]
     incomplete = [outcome for outcome, values in measures.items() if not _are_all(list(values))]
     return measures, [
         f"{MEASURES} must hold the measures of {outcome} that dpgrs gives" for outcome in incomplete
@@ -387,9 +395,13 @@ def _on_liability(observed: float, K: float, P: float) -> float:
 
 
 def _squared_correlation(y: np.ndarray, s: np.ndarray) -> float:
-    y, s = y - y.mean(), s - s.mean()
-    spread = (y @ y) * (s @ s)
-    return float((y @ s) ** 2 / spread) if spread > 0 else float("nan")
+    """Return it, or NaN of so few people, or of numbers that vary so little, that none may be stated."""
+    deviations = y - y.mean(), s - s.mean()
+    squares = [d @ d for d in deviations]
+    least = [len(y) * (ALIKE * np.abs(numbers).max()) ** 2 for numbers in (y, s)]
+    if len(y) <= 2 or squares[0] <= least[0] or squares[1] <= least[1]:
+        return float("nan")
+    return float((deviations[0] @ deviations[1]) ** 2 / (squares[0] * squares[1]))
 
 
 def _areas(cases: np.ndarray, controls: np.ndarray) -> list[float]:

@@ -20,7 +20,7 @@ from dpgrs.statement.guarantee import words_of
 from dpgrs.statement.post_processing import is_post_processing
 from dpgrs.statement.schema import FORMAT_VERSION, problems_of
 from dpgrs.statement.text import plain_language
-from dpgrs.statement.words import COVARIATES_INPUT
+from dpgrs.statement.words import COVARIATES_INPUT, PREPROCESSING
 from dpgrs.types import Metrics, Protection
 from dpgrs.verify import accuracy_check, entry_check, folder_check, scoring_check
 from dpgrs.verify.accuracy_check import CONSTANTS, MEASURES
@@ -59,6 +59,7 @@ ACCURACY = {
 }
 REFITTED = ", and that scores follow from the noisy statistics, by the program's own fits"
 NOT_REFITTED = "; that scores follow from what was drawn: the bundle lacks what they were fitted from"
+JSON_FORM = "finite numbers, no repeated key, an indent of two"
 # Limits of the findings that are shown.
 LONGEST_LINE, MOST_LINES = 500, 1000
 
@@ -114,6 +115,7 @@ def verify_release(
         problems += input_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)
+        problems += folder_check.table_problems(files, TABLES - {COMPONENTS, LOADINGS} | {CONSTANTS})
         problems += covariate_problems(statement, files) + scale_problems(statement, files)
         constants, faults = accuracy_check.read_constants(statement, files)
         problems += faults + accuracy_check.accuracy_problems(statement, files, constants)
@@ -259,10 +261,10 @@ def _name_problems(statement: dict[str, Any]) -> list[str]:
 def _read_statement(files: dict[str, Path]) -> tuple[dict[str, Any] | None, list[str]]:
     """Return the statement, or None, and what is wrong with it."""
     statement, problems = _read_json(files, STATEMENT)
-    if problems or STATEMENT not in files:
-        return None, problems
     if other := _other_format(statement):
         return None, [f"{STATEMENT}: {other}"]
+    if problems or STATEMENT not in files:
+        return None, problems
     try:
         faults = problems_of(statement)
     except RecursionError:
@@ -288,20 +290,12 @@ def _read_json(files: dict[str, Path], name: str) -> tuple[Any, list[str]]:
     if name not in files:
         return None, []
     try:
-        text = files[name].read_text(encoding="utf-8")
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse), []
+        text = files[name].read_bytes().decode()
+        content = json.loads(text)
+        is_written = text == json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     except (ValueError, RecursionError):
-        return None, [f"{name} must be JSON in UTF-8, without a repeated key"]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is there twice")
-    return dict(pairs)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
+        content, is_written = None, False
+    return content, [f"{name} must be JSON in UTF-8 as dpgrs writes it: {JSON_FORM}"] * (not is_written)
 
 
 def _choice_problems(statement: dict[str, Any]) -> list[str]:
@@ -358,6 +352,9 @@ def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
     ]
     if statement["conditions"] != conditions_of(statement):
         wrong.append("the conditions must be what the public inputs and the terms say")
+    before = statement["preprocessing"]
+    if before and not (len(before) == 1 and before[0].startswith(PREPROCESSING)):
+        wrong.append("the preprocessing must be one line of the curator's own")
     if not is_post_processing(
         statement["post_processing"],
         statement["method"],

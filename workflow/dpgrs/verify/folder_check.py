@@ -6,12 +6,15 @@ is read up to a limit.
 
 import csv
 import hashlib
+import io
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from dpgrs.statement.words import decimal_text
 
 SUMS = "SHA256SUMS"
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
@@ -25,6 +28,12 @@ OF_ARRAYS = ".npz"
 LARGEST_RATIO = 100
 MIB = 2**20
 AT_ONCE = 2**22  # bytes of text
+# Columns of tables that hold numbers, and the form of tables.
+NUMBERS = {*("constant", "haplotype_constant", "n", "outcome_sum", "outcome_squares", "score_sum")}
+NUMBERS |= {*("score_squares", "products", "value", "low", "high", "expected", "weight", "centre", "scale")}
+NUMBERS |= {*("bound", "population_prevalence")}
+TWELVE_DIGITS = {"weight", "bound"}
+TABLE_FORM = "one line feed a line, quotes only where a cell needs them, the shortest decimals"
 LINE_FEEDS, OTHER_THAN_GZIP = "every line must end with a line feed", "it must be gzip of UTF-8 text"
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -88,8 +97,8 @@ def digest_problems(
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file that `list_files` names; what is not UTF-8 is replaced."""
-    return path.read_text(encoding="utf-8", errors="replace")
+    """Return the text of a file that `list_files` names, ends of lines too; what is not UTF-8 is replaced."""
+    return path.read_bytes().decode(errors="replace")
 
 
 def read_rows(path: Path) -> list[list[str]]:
@@ -98,6 +107,30 @@ def read_rows(path: Path) -> list[list[str]]:
         return [*csv.reader(read_text(path).split("\n")[:-1], delimiter="\t")] or [[]]
     except csv.Error:
         return [[]]
+
+
+def table_problems(files: dict[str, Path], names: Iterable[str]) -> list[str]:
+    """Check that tables are written as dpgrs writes them: every cell, and every number, has one form."""
+    problems = []
+    for name in sorted({*names} & files.keys()):
+        rows, text = read_rows(files[name]), io.StringIO()
+        csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
+        columns = [index for index, column in enumerate(rows[0]) if column in NUMBERS]
+        cells = {(rows[0][index], row[index]) for row in rows[1:] for index in columns if index < len(row)}
+        if text.getvalue().encode() != files[name].read_bytes() or not all(
+            _is_written(*cell) for cell in cells
+        ):
+            problems.append(f"{name} must have cells and numbers as dpgrs writes them: {TABLE_FORM}")
+    return problems
+
+
+def _is_written(column: str, cell: str) -> bool:
+    """Return whether a cell is empty, or a number as a plain decimal, or of 12 digits in these columns."""
+    try:
+        number = float(cell or "0")
+    except ValueError:
+        return False
+    return cell == f"{number:.12g}" if column in TWELVE_DIGITS else cell in ("", decimal_text(number + 0.0))
 
 
 def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> Iterator[bytes]:

@@ -29,12 +29,14 @@ from dpgrs.statement.words import COVARIATES_INPUT, ORIGIN_OF_ROWS, PUBLIC_SIDE,
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
 from dpgrs.verify.covariate_check import (
     BOUND,
+    LOADINGS,
     REGRESSION_NORM,
     REGRESSION_OUTCOMES,
     REGRESSION_WEIGHTS,
     STATED_LOADINGS,
     stated_inputs,
 )
+from dpgrs.verify.covariate_check import FILE as COVARIATES
 from dpgrs.verify.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.verify.draw_check import MOMENT_NORM, has_moments
 from dpgrs.verify.entry_check import ROW_NORM, STATED, choices_of
@@ -59,50 +61,56 @@ HELD_OUT, MEASURED_ON = "people held out", "people measured on, with their outco
 OF_CHARGED, OF_PUBLIC = (RESIDUAL_BOUND, HELD_OUT), (MEASURED_ON,)
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
-NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
-SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d\d?)?"  # of six digits
+NUMBER = r"[1-9]\d{0,11}(\.0)?"
+SIZE = r"(\d{1,9}(?:\.\d{1,20})?(?:e[+-]\d\d\d?)?)"  # of six digits
 LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
 PLAIN = re.compile(r"\d+(\.\d+)?", re.ASCII)
-WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
-# Every public input that there is, and how its value reads; files of public effects have names of their own.
-VALUES = {
-    "site list": DIGEST,
-    "allele frequencies": "in the site list",
-    ROWS_INPUT: WORDS,
-    "seed": WHOLE,
-    **dict([DOSAGES_INPUT, FIXED_SITES_INPUT]),
-    CHOICE_OF_PEOPLE: WORDS,
-    "lambda": SIZE,
-    "heritability": SIZE,
-    OUTCOME_BOUND: SIZE,
-    OUTCOME_NORM: SIZE,
-    REGRESSION_NORM: SIZE,
-    REGRESSION_OUTCOMES: SIZE,
-    REGRESSION_WEIGHTS: r"\d{1,9} and \d{1,9}",
-    ROW_NORM: SIZE,
-    MOMENT_NORM: SIZE,
-    RESIDUAL_BOUND: SIZE,
-    "variants to choose for an outcome": WHOLE,
-    "outcome names": WHOLE,
-    "whether outcomes may be missing": "|".join(Missing),
-    OF_TABLE: DIGEST,
-    OF_SIMULATION: SIZE,
-    STATED: DIGEST,
-    PUBLIC_LD: WORDS,
-    TRUNCATED_LD: DIGEST,
-    ANCESTRY: SAME_ANCESTRY,
-    COVARIATES_INPUT: WORDS,
-    CHECKED_FILES: WORDS,
-    CHECKS: WORDS,
-    LEAST_SHARE: SIZE,
-    BOUND: f"{SIZE} standard deviations",
-    SCALES_OF_COVARIATES: DIGEST,
-    STATED_LOADINGS: DIGEST,
-    HELD_OUT: r"a share of (0\.\d+|\d(\.\d+)?e-\d\d\d?)",
-    MEASURED_ON: "simulated|from a table",
-    **dict.fromkeys(PUBLIC_SIDE.values(), DIGEST),
-    **dict.fromkeys(further_inputs(FIT_KEYS), WORDS),
+WHOLE, DIGEST, WORDS = r"(0|[1-9]\d*)", "[0-9a-f]{64}", ".+"
+CHOSEN, OF_MAP = "chosen in the configuration", "the public map of the genome"
+# Every public input that there is, in their order: how its value reads, and where it comes from; None in the
+# curator's words, and by the terms of ROWS_INPUT and OUTCOME_NORM. Files of effects have names of their own.
+INPUTS = {
+    **dict.fromkeys(PUBLIC_SIDE.values(), (DIGEST, None)),
+    "site list": (DIGEST, None),
+    "allele frequencies": ("in the site list", None),
+    PUBLIC_LD: (WORDS, None),
+    ANCESTRY: (SAME_ANCESTRY, CHOSEN),
+    OUTCOME_BOUND: (SIZE, CHOSEN),
+    ROWS_INPUT: (NUMBER, None),
+    "whether outcomes may be missing": ("|".join(Missing), CHOSEN),
+    "seed": (WHOLE, "simulation, thinning and split alone"),
+    "outcome names": (WHOLE, "given by the curator"),
+    OF_TABLE: (DIGEST, f"a table of the curator, {SCALES}"),
+    OF_SIMULATION: (SIZE, f"of the simulation, {SCALES}"),
+    STATED: (DIGEST, None),
+    DOSAGES_INPUT[0]: (DOSAGES_INPUT[1], "rounded to multiples of 0.000244141"),
+    FIXED_SITES_INPUT[0]: (FIXED_SITES_INPUT[1], "stated by the curator"),
+    CHECKED_FILES: (WORDS, CHOSEN),
+    CHECKS: (WORDS, CHOSEN),
+    LEAST_SHARE: (SIZE, CHOSEN),
+    CHOICE_OF_PEOPLE: (WORDS, "fixed lists, whose ids stay private"),
+    "variants to choose for an outcome": (WHOLE, CHOSEN),
+    HELD_OUT: (f"a share of {SIZE}", "a hash of the sample id"),
+    RESIDUAL_BOUND: (SIZE, CHOSEN),
+    MEASURED_ON: ("simulated|from a table", None),
+    ROW_NORM: (SIZE, "public frequencies"),
+    OUTCOME_NORM: (SIZE, None),
+    MOMENT_NORM: (SIZE, OF_MAP),
+    "lambda": (SIZE, CHOSEN),
+    "heritability": (SIZE, CHOSEN),
+    **dict.fromkeys(further_inputs(FIT_KEYS), (WORDS, CHOSEN)),
+    OF_EFFECTS: (WORDS, None),
+    COVARIATES_INPUT: (WORDS, f"columns of the study, {COVARIATES}"),
+    BOUND: (f"{SIZE} standard deviations", CHOSEN),
+    SCALES_OF_COVARIATES: (DIGEST, f"a table of the curator, {COVARIATES}"),
+    STATED_LOADINGS: (DIGEST, f"people of the public reference, {LOADINGS}"),
+    TRUNCATED_LD: (DIGEST, OF_MAP),
+    REGRESSION_NORM: (SIZE, "public constants"),
+    REGRESSION_OUTCOMES: (SIZE, CHOSEN),
+    REGRESSION_WEIGHTS: (f"{WHOLE} and {WHOLE}", "public constants, in steps of 2^-28"),
 }
+# These have one origin, the public reference.
+OF_REFERENCE = ("site list", "allele frequencies", PUBLIC_LD, MEASURED_ON)
 # Bounds and norms, which are above 0.
 LARGEST = dict.fromkeys((OUTCOME_BOUND, RESIDUAL_BOUND), LARGEST_BOUND)
 LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM, MOMENT_NORM), LARGEST_NORM)
@@ -116,9 +124,9 @@ def input_problems(statement: dict[str, Any]) -> list[str]:
         return []  # named already
     stated = {}
     for public in statement["public_inputs"]:
-        is_file = public["name"].startswith(OF_EFFECTS)
-        value = (public["name"], public["value"]) if is_file else public["value"]
-        stated.setdefault(OF_EFFECTS if is_file else public["name"], []).append(value)
+        kind = _kind(public["name"])
+        value = (public["name"], public["value"]) if kind == OF_EFFECTS else public["value"]
+        stated.setdefault(kind, []).append(value)
     twins = _twins(statement)
     # Of files there may be several, and what another section holds, too, is compared below.
     several = {*PUBLIC_SIDE.values(), *(name for section in twins.values() for name in section)}
@@ -135,14 +143,18 @@ def input_problems(statement: dict[str, Any]) -> list[str]:
         for name, values in values_by_name.items()
         if stated.get(name, []) != values
     ]
-    problems += _row_problems(statement) + _value_problems(stated) + _check_problems(stated)
+    problems += _value_problems(stated) + _check_problems(stated)
     if has_moments(statement) and not stated_method(statement["method"]).takes_map:
         problems.append(f"the public inputs must not hold {MOMENT_NORM}")
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
-    problems += _subtraction_problems(statement)
-    return problems + _error_problems(statement, has_loadings=STATED in stated)
+    problems += _subtraction_problems(statement) + _error_problems(statement, has_loadings=STATED in stated)
+    if problems:
+        return problems
+    is_sorted = [*stated] == sorted(stated, key=[*INPUTS].index)
+    order = [] if is_sorted else ["the public inputs must be in the order in which dpgrs writes them"]
+    return _origin_problems(statement) + order
 
 
 def _subtraction_problems(statement: dict[str, Any]) -> list[str]:
@@ -167,7 +179,7 @@ def _value_problems(stated: dict[str, list]) -> list[str]:
     """Check that each public input is one of the program's, and reads as the program writes it."""
     problems = []
     for name, values in stated.items():
-        if name not in (*VALUES, OF_EFFECTS):
+        if name not in INPUTS:
             problems.append(f"the public inputs must not hold {name}")
             continue
         rule = f"a number above 0 and at most {LARGEST[name]}" if name in LARGEST else "as dpgrs writes it"
@@ -180,8 +192,36 @@ def _value_problems(stated: dict[str, list]) -> list[str]:
 def _is_sound(name: str, value: Any) -> bool:
     if name == OF_EFFECTS:
         return True
-    is_written = re.fullmatch(VALUES[name], value, flags=re.ASCII) is not None
-    return is_written and (name not in LARGEST or 0 < float(value) <= LARGEST[name])
+    pattern = INPUTS[name][0]
+    match = re.fullmatch(pattern, value, flags=re.ASCII)
+    if match is None or SIZE not in pattern:
+        return match is not None
+    number = float(match[1])
+    is_written = match[1] in (f"{number:g}", repr(number).removesuffix(".0"))
+    return is_written and (name not in LARGEST or 0 < number <= LARGEST[name])
+
+
+def _origin_problems(statement: dict[str, Any]) -> list[str]:
+    """Check where public inputs are said to come from, but for the curator's words."""
+    origins, guarantee = {name: origin for name, (_, origin) in INPUTS.items()}, statement["guarantee"]
+    origins[ROWS_INPUT] = ORIGIN_OF_ROWS[guarantee["neighbours"]]
+    is_feature = guarantee["protection"] == Protection.FEATURE
+    origins[OUTCOME_NORM] = "the largest there is of the public outcomes" if is_feature else CHOSEN
+    if stated_method(statement["method"]).takes_map:
+        origins[OUTCOME_NORM] = OF_MAP
+    inputs = [(_kind(public["name"]), public["origin"]) for public in statement["public_inputs"]]
+    reference = [origin for name, origin in inputs if name in OF_REFERENCE]
+    origins |= dict.fromkeys(OF_REFERENCE, reference[0] if reference else None)
+    return [
+        f"the origin of the {name} must be `{origins[name]}`, got `{origin}`"
+        for name, origin in inputs
+        if origins.get(name) not in (None, origin)
+    ]
+
+
+def _kind(name: str) -> str:
+    """Return the name of a public input, without a file's own."""
+    return OF_EFFECTS if name.startswith(OF_EFFECTS) else name
 
 
 def _check_problems(stated: dict[str, list]) -> list[str]:
@@ -216,20 +256,6 @@ def _listed(stated: dict[str, list], name: str, kinds: Iterable[str], nothing: s
     (value, *_) = stated.get(name, [nothing])
     items = [] if value == nothing else value.split(", ")
     return items if items == [kind for kind in kinds if kind in items] else None
-
-
-def _row_problems(statement: dict[str, Any]) -> list[str]:
-    """Check the number of rows, and that it is stated to be public if nothing hides it."""
-    origin, problems = ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]], []
-    for public in statement["public_inputs"]:
-        if public["name"] != ROWS_INPUT:
-            continue
-        number = public["value"]
-        if not NUMBER.fullmatch(number):
-            problems.append(f"the {ROWS_INPUT} must be at least 1, got {number}")
-        if public["origin"] != origin:
-            problems.append(f"the origin of the {ROWS_INPUT} must be `{origin}`, got `{public['origin']}`")
-    return problems
 
 
 def scale_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:

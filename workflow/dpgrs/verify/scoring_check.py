@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,16 @@ FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "
     "for additional information"
 )
-COMMENTS = ["##POLYGENIC SCORE (PGS) INFORMATION", "##SOURCE INFORMATION"]
-HEADER = (
-    *("format_version", "pgs_id", "pgs_name", "trait_reported", "trait_mapped", "trait_efo", "genome_build"),
-    *("variants_number", "weight_type", "constant", "dp_epsilon", "dp_delta", "dp_protection", "dp_unit"),
-    *("dp_neighbours", "privacy_statement", "pgp_id", "citation", "license"),
-)
+# Lines of the head that begin with ##, and keys of the others, in their order.
+HEAD = [
+    *(FIRST_LINE, "format_version", "##POLYGENIC SCORE (PGS) INFORMATION", "pgs_id", "pgs_name"),
+    *("trait_reported", "trait_mapped", "trait_efo", "genome_build", "variants_number", "weight_type"),
+    *("constant", "dp_epsilon", "dp_delta", "dp_protection", "dp_unit", "dp_neighbours"),
+    *("privacy_statement", "##SOURCE INFORMATION", "pgp_id", "citation", "license"),
+]
 NOT_REPORTED = "NR"
 # Only if the provider of the data asks for it.
-LAST_OF_HEADER = ("acknowledgement",)
+LAST_OF_HEAD = ["acknowledgement"]
 # Lines of a header, comments and all; each may be a finding or two.
 LONGEST_HEADER = 100
 SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
@@ -89,20 +91,12 @@ def read_scoring_file(path: Path) -> ScoringFile:
             rows.read(text)
     except ValueError as error:
         return ScoringFile(problems=[*file.problems, str(error)], is_readable=False)
-    if lines[:1] != [FIRST_LINE]:
-        file.problems.append("the first line must be that of a PGS Catalog scoring file")
-    comments = [line for line in lines[1:] if line.startswith("##")]
-    if comments != COMMENTS:
-        file.problems.append(f"the comments of the header must be {' and '.join(COMMENTS)} alone")
-    for line in lines:
-        if not line.startswith("##"):
-            _read_header_line(line, file)
-    if tuple(file.header) not in (HEADER, HEADER + LAST_OF_HEADER):
-        file.problems.append(f"the header must hold the keys {', '.join(HEADER)}, in this order")
-    if file.header.get("format_version") != "2.0":
-        file.problems.append("format_version must be 2.0")
-    if file.header.get("weight_type") != "beta":
-        file.problems.append("weight_type must be beta")
+    pairs = [(line, "") if line.startswith("##") else line[1:].split("=", 1) for line in lines]
+    names = [name for name, *_ in pairs]
+    if names not in (HEAD, HEAD + LAST_OF_HEAD):
+        wrong = next((name for name, other in zip_longest(HEAD + LAST_OF_HEAD, names) if name != other), None)
+        file.problems.append(f"the header must hold the lines of dpgrs, in their order, but not at {wrong}")
+    file.header = {name: "".join(value) for name, *value in pairs}
     rows.finish(file)
     if file.header.get("variants_number") != str(file.n_rows):
         file.problems.append(f"variants_number must be {file.n_rows}, the number of rows")
@@ -136,15 +130,6 @@ def site_place(site: Sequence[str]) -> tuple:
     """Return the sort key of all files for (chr_name, chr_position, effect_allele, other_allele)."""
     chromosome, position, effect, other = site
     return CHROMOSOMES[chromosome], int(position), other, effect
-
-
-def _read_header_line(line: str, file: ScoringFile) -> None:
-    key, _, value = line[1:].partition("=")
-    if not value or "=" in value or value != value.strip():
-        file.problems.append(f"the header line {key} must be `#key=value` with one `=`")
-    if key in file.header:
-        file.problems.append(f"the header key {key} must be there once")
-    file.header[key] = value
 
 
 class _Rows:
@@ -277,7 +262,11 @@ def score_problems(
     of_sites = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
     stated |= {"variants_number": str(of_sites["n_variants"])}
     stated |= {} if constant is None else {"constant": constant}
-    stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
+    stated |= {
+        "format_version": "2.0",
+        "weight_type": "beta",
+        "pgs_id": Path(score["file"]).name.removesuffix(".txt.gz"),
+    }
     curation, trait = statement["curation"], traits_of(statement).get(score["outcome"], {})
     words = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
     words |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TRAIT_FIELDS.items()}

@@ -15,9 +15,6 @@ from dpgrs.statement.words import (
 )
 from dpgrs.types import Neighbours, Protection
 
-PROTECTED = re.compile(
-    r"-differential privacy of the (.+?) among data sets that .+? data sets in which (.+?), and any"
-)
 # What every release says, whatever it is of.
 FIXED = {
     "randomness": RANDOMNESS,
@@ -36,7 +33,7 @@ def side_problems(statement: dict[str, Any]) -> list[str]:
     """Find that a statement protects more, or names more as public, than its draws and files allow."""
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
-    problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
+    problems = _input_problems(statement, protection)
     method = stated_method(statement["method"])
     protections = (protection,) if method is None else method.protections
     if protection not in protections:
@@ -57,27 +54,6 @@ def side_problems(statement: dict[str, Any]) -> list[str]:
         for name in NEVER_DRAWN.get(protection, ())
         if name in names
     ]
-
-
-def _word_problems(guarantee: dict[str, Any], protection: Protection) -> list[str]:
-    """Compare what readers are told is protected with the protection that programs read."""
-    unit, definition = guarantee["unit"], PROTECTED.search(guarantee["definition"])
-    sides = [protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True)]
-    is_replaced = guarantee["neighbours"] == Neighbours.REPLACE_ONE
-    changes = {
-        side: f"the {side} of one {unit} are replaced by any others"
-        if is_replaced
-        else f"one {unit} is there or not"
-        for side in sides
-    }
-    if definition is None or changes.get(definition[1]) != definition[2]:
-        return [f"the definition must be of the {sides[0]} of one {unit} and its neighbours"]
-    unknown = f"which of two possibilities the {definition[1]} of one {unit} are. This"
-    if not is_replaced:
-        unknown = f"whether the data of one {unit} were used. This"
-    if f"everything but {unknown}" in guarantee["plain_language"]:
-        return []
-    return [f"the plain-language line must say what a reader does not know: {unknown.removesuffix('. This')}"]
 
 
 def _input_problems(statement: dict[str, Any], protection: Protection) -> list[str]:

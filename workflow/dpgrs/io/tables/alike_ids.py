@@ -59,10 +59,8 @@ class AlikeIds:
         self._seen.update(plain)
         self._n_ids += len(ids)
         if not (plain is ids and self._plain_people is self._people):
-            self._n_almost += sum(
-                name in self._plain_people and sample not in self._people
-                for sample, name in zip(ids, plain, strict=True)
-            )
+            strangers = list(set(ids).difference(self._people))
+            self._n_almost += sum(map(self._plain_people.__contains__, plain_ids(strangers)))
 
     def in_words(self) -> list[str]:
         """Return the counts in words, empty if no id is like another."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.linalg import ld_estimation as module
-from dpgrs.linalg.ld_estimation import BLOCK_LENGTH, block_starts, principal_axes, public_ld
+from dpgrs.linalg.ld_estimation import BLOCK_LENGTH, block_starts, principal_axes, public_ld, wide_axes
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.study.public_files import load_ld, save_ld
 
@@ -96,6 +96,14 @@ def test_principal_axes__give_the_matrix_again(rng):
     np.testing.assert_allclose(L.T @ L, (axes[:7].T * values[:7] ** 2) @ axes[:7] / 30, atol=1e-12)
     assert principal_axes(X, 0).shape == (0, 8)
     np.testing.assert_array_equal(principal_axes(X, 3), principal_axes(X, 3))
+
+
+def test_wide_axes__are_the_principal_axes_but_for_signs(rng):
+    X = of_two_ancestries(rng, 40, lengths=(60, 1, 80), spread=0.4)
+    L = wide_axes(X @ X.T, [X[:, :60], X[:, 60:61], X[:, 61:]], 5)
+    expected = principal_axes(X, 5)
+    assert (L.max(axis=1) == np.abs(L).max(axis=1)).all()
+    np.testing.assert_allclose(L, expected * np.sign((L * expected).sum(axis=1, keepdims=True)), atol=1e-9)
 
 
 @pytest.mark.parametrize("n_rows", [32, 64, 128])

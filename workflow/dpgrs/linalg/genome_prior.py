@@ -31,6 +31,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.linalg import eigh
 
+from dpgrs.linalg.ancestry_axes import axis_loadings, panel_axes
 from dpgrs.linalg.attenuation import LARGEST_NORMAL, clip_moments
 from dpgrs.linalg.genome_map import (
     DOSAGE_STEP,
@@ -39,12 +40,10 @@ from dpgrs.linalg.genome_map import (
     GenomeMap,
     LdBlock,
     MapDigest,
-    genome_axes,
     mapped_axes,
     mapped_block,
     short_rows,
 )
-from dpgrs.linalg.ld_estimation import best_number, principal_axes
 from dpgrs.linalg.steering import HERITABILITY
 
 # The variance of an effect per allele is taken to go with (2 p (1 - p))^a; the fit estimates a anew.
@@ -228,8 +227,8 @@ def genome_prior(
     keep: Callable[[np.ndarray], Callable[[], np.ndarray]] = _in_memory,
 ) -> GenomePrior:
     """Estimate the prior along the LD of a panel."""
-    loadings = _axis_loadings(chromosomes, n_axes)
-    axes = genome_axes(loadings, (chromosome.centred(chromosome.pruned) for chromosome in chromosomes))
+    loadings = axis_loadings(chromosomes, n_axes)
+    axes = panel_axes(chromosomes, loadings)
     n_variants = sum(len(chromosome.frequency) for chromosome in chromosomes)
     factor = n_variants / sum(chromosome.relative_variances.sum() for chromosome in chromosomes)
     priors = [
@@ -429,32 +428,6 @@ def _clip_of_panel(squares: np.ndarray, norms: np.ndarray) -> tuple[bool, np.nda
 
 def _clip_factors(squares: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     return np.sqrt(np.divide(bounds, squares, out=np.ones_like(squares), where=squares > bounds))
-
-
-def _axis_loadings(chromosomes: Sequence[ReferenceChromosome], n_axes: int | None) -> list[np.ndarray]:
-    """Return each chromosome's (n_pruned, n_axes) int64 loadings, in units of `MAP_STEP`."""
-    rows, means, deviations, blocks, sizes = [], [], [], [], []
-    for chromosome in chromosomes:
-        pruned = chromosome.pruned
-        rows.append(chromosome.dosages[:, pruned])
-        means.append(2 * chromosome.frequency[pruned])
-        deviations.append(chromosome.deviations[pruned])
-        cuts = sum(sizes) + np.searchsorted(pruned, chromosome.bounds)
-        blocks += [slice(*cut) for cut in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
-        sizes.append(len(pruned))
-    X = np.concatenate(rows, axis=1, dtype=np.float64)
-    X -= np.concatenate(means)
-    X /= np.concatenate(deviations)
-    if n_axes is None:
-        n_axes = 0 if len(blocks) == 1 or not X.size else best_number(X, blocks, rows_per_person=1)
-    axes = principal_axes(X, n_axes)
-    # Scores of a panel along an axis of length 1 have the mean square |axis|^2.
-    loadings = (axes / np.square(axes).sum(axis=1, keepdims=True)).T
-    chromosome_loadings = np.split(loadings, np.cumsum(sizes)[:-1])
-    return [
-        np.rint(axis_loadings / deviation[:, np.newaxis] / MAP_STEP).astype(np.int64)
-        for axis_loadings, deviation in zip(chromosome_loadings, deviations, strict=True)
-    ]
 
 
 def _chromosome_prior(

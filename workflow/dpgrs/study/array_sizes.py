@@ -31,6 +31,8 @@ SPREAD_OF_BLOCKS = 1.25
 FEWEST_DIRECTIONS, MOST_DIRECTIONS = 20, 200
 # Variants a megabase that are hardly in LD (`pruned_variants`): twice those of people of European ancestry.
 PRUNED_DENSITY = 100
+# Axes of ancestry that are compared at most (`dpgrs.linalg.ld_estimation`, which brings scipy).
+MOST_AXES = 32
 # Bytes of the blocks whose effects are drawn together (`dpgrs.methods.genome_mixture`, which brings numba).
 GROUP_BYTES = 2**30
 FLOAT = 8
@@ -203,9 +205,16 @@ def norms(s: "Shape") -> float:
     return slab + mapped(s) * of_chromosome(s) * (1 if s.has_dosages else 0.5)
 
 
+def panel_dosages(s: "Shape") -> float:
+    """Bytes of the dosages of a panel's largest chromosome, and of the alleles that they are sums of."""
+    return s.n_rows * s.n_variants * of_chromosome(s) * (6 if s.has_dosages else 3.25)
+
+
 def panel_axes(s: "Shape") -> float:
-    """Bytes for axes of ancestry: rows of pruned variants, of all people of a panel and of both halves."""
-    return 2.5 * s.takes_map * s.n_rows * min(s.n_variants, PRUNED_DENSITY * s.megabases) * FLOAT
+    """Bytes for axes of ancestry: dosages of pruned variants, products of people, and the axes."""
+    n_pruned = min(s.n_variants, PRUNED_DENSITY * s.megabases)
+    of_people = n_pruned * (4 if s.has_dosages else 1) + 5 * s.n_rows * FLOAT
+    return s.takes_map * (s.n_rows * of_people + 3 * MOST_AXES * n_pruned * FLOAT)
 
 
 def mapped_block(s: "Shape") -> int:

@@ -47,6 +47,7 @@ from dpgrs.study.array_sizes import (
     of_rows,
     outcomes,
     panel_axes,
+    panel_dosages,
     part_of_simulated,
     part_of_sums,
     passing,
@@ -161,8 +162,7 @@ NEEDS = {
     "match-effects": Need(lambda s: 400 * MB, lambda s: 10_000 * s.n_file_variants),
     "measure-ld": Need(
         lambda s: (
-            genotypes(s)
-            + rows(s) * (3 if s.takes_matrix else of_chromosome(s))
+            (genotypes(s) + 3 * rows(s) if s.takes_matrix else panel_dosages(s))
             + set_table(s)
             + 6 * square(s)
             + max(12 * mapped_block(s) + 9 * mhc_block(s), panel_axes(s))

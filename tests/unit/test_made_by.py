@@ -311,7 +311,7 @@ def test_require_made_by__of_what_draws_the_version_of_mechanisms_counts(
             require_made_by(settings, [path])
     else:
         require_made_by(settings, [path])
-    monkeypatch.setattr("dpgrs.study.made_by.OF_MECHANISMS", "version of mechanisms 0")
+    monkeypatch.setattr("dpgrs.privacy.accounting.events.MECHANISM_VERSION", 0)
     with refused("made-by-another-version", verb):
         require_made_by(settings, [path])
 

@@ -13,11 +13,11 @@ from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
 from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.steering import Steering, steered_rows
 from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.privacy.accounting.exact_numbers import exact_values
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
 from dpgrs.study.draws import draws_of
-from dpgrs.study.fit_identity import exact_values
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.bundle import verify_release

@@ -13,6 +13,7 @@ from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.genome_sums import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
+from dpgrs.privacy.accounting.exact_numbers import exact_values
 from dpgrs.privacy.ledger.ledger import Book, Ledger
 from dpgrs.release.audits import summarise_audits
 from dpgrs.release.bundle import remove_bundle, write_bundle
@@ -25,7 +26,7 @@ from dpgrs.release.statement import build_statement
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
 from dpgrs.statement.audits import STEERED
 from dpgrs.statement.methods import steers_rows
-from dpgrs.study.fit_identity import effects_identity, exact_values, fit_settings, ld_identity, output_digests
+from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity, output_digests
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import WHERE_THERE, loadings_identity, public_identity
 from dpgrs.study.provenance import provenance

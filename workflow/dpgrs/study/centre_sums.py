@@ -34,10 +34,10 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import SUMMED_NAMES, Statistics
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.accounting.exact_numbers import exact_values
 from dpgrs.privacy.private_folders import PRIVATE, require_no_digests
 from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
-from dpgrs.study.fit_identity import exact_values
 from dpgrs.study.identity import public_identity
 from dpgrs.study.input_files import file_versions, named_tables, require_same_versions
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by

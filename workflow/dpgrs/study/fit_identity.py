@@ -11,7 +11,7 @@ from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.methods.registry import METHODS, is_ridge
-from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.accounting.exact_numbers import exact_values
 from dpgrs.privacy.digests import digest
 from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.public_files import load_effects
@@ -80,18 +80,6 @@ def weights_origin(
             ledger_request and ledger_request.identity_digest for ledger_request in ledger_requests
         ]
     } | fit_identity(fit)
-
-
-def exact_values(value: Any) -> Any:
-    """Write floats as exact text, in dicts and lists."""
-    match value:
-        case dict():
-            return {name: exact_values(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [exact_values(inner) for inner in value]
-        case float():
-            return exact_text(value)
-    return value
 
 
 def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.files import written_digest
-from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.study.fit_identity import exact_values
+from dpgrs.privacy.accounting.exact_numbers import exact_text, exact_values
 from dpgrs.study.people_terms import terms_of
 from dpgrs.types import Coding
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
-from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.code import PACKAGE
 from dpgrs.study.input_files import (
@@ -54,7 +53,7 @@ CONTENT_OF_PRIVATE = f"{CONTENT}{PRIVATE}/"
 CONTENT_OF_PEOPLE = f"{CONTENT_OF_PRIVATE}{PEOPLE}"
 ITSELF = "itself"  # the digest of the file that a note is of
 # For these steps the version that is raised by hand counts, as in their rules: an update draws nothing anew.
-DRAWING, OF_MECHANISMS = ("draw", "measure-release"), f"version of mechanisms {MECHANISM_VERSION}"
+DRAWING = "draw", "measure-release"
 # Whether sums are of all rows at once or of shards changes no note.
 SUMMING = ("compute-statistics", "add-statistics")
 # For people of the public reference these are not the study's, and empty.
@@ -362,13 +361,19 @@ def _other_settings(path: Path, noted: Mapping[str, list[str]], expected: Mappin
 def _code_mark(verb: str, settings: "StudyConfig | None") -> str:
     """Return the mark of a step's code: a digest, or the version of mechanisms if a release draws."""
     draws = verb == "draw" or (verb == "measure-release" and settings.evaluation.metrics == "charged")
-    return OF_MECHANISMS if draws and settings.mode == "release" else code_read(verb)
+    return _mechanisms_mark() if draws and settings.mode == "release" else code_read(verb)
+
+
+def _mechanisms_mark() -> str:
+    from dpgrs.privacy.accounting.events import MECHANISM_VERSION  # brings scipy, which takes 0.1 s
+
+    return f"version of mechanisms {MECHANISM_VERSION}"
 
 
 def _is_older(key: str, values: Sequence[str]) -> bool:
     """Return whether a step had other code than it has now."""
     verb = key.removeprefix(CODE)
-    now = {OF_MECHANISMS} if verb in DRAWING else set()
+    now = {_mechanisms_mark()} if verb in DRAWING else set()
     # An update may have removed the step.
     is_there = (PACKAGE / module_of(verb)).is_file()
     return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if is_there else set())

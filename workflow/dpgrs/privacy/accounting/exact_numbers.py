@@ -6,6 +6,7 @@ import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from dpgrs.errors import UsageError, shown
 
@@ -100,3 +101,15 @@ def _power_of(prime: int, number: int) -> int:
 
 def _rounded(value: Fraction, context: Context) -> str:
     return f"{context.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"
+
+
+def exact_values(value: Any) -> Any:
+    """Write floats as exact text, in dicts and lists."""
+    match value:
+        case dict():
+            return {name: exact_values(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [exact_values(inner) for inner in value]
+        case float():
+            return exact_text(value)
+    return value

@@ -97,16 +97,21 @@ def items_of_map(genome, terms, **options):
         yield label | {"contig": chromosome.contig}, arrays
 
 
-def sum_along_map(study, config, *, count):
-    """Sum a `step_studies.Study` along a map of its variants; return the files of a draw by name."""
+def write_map(study, config, *, count):
+    """Write a map of the variants of a `step_studies.Study`, and return its path."""
     config = config.changed(outcomes={"count": [count]})
     ((request, _),) = requests_of(config, rows=study.rows, counts=[count])
     genome = map_of_variants(study.variant_set.frequency, clip=1.25)
     if scored := config.public.subtract:
         genome = with_scores(genome, scored)
-    path, sums = study.root / "map.npz", study.root / "chromosome.npz"
-    items = items_of_map(genome, map_terms(request), planned_rows=PLANNED, n_summed=count)
-    save_labelled(path, items)
+    path = study.root / "map.npz"
+    save_labelled(path, items_of_map(genome, map_terms(request), planned_rows=PLANNED, n_summed=count))
+    return path
+
+
+def sum_along_map(study, config, *, count):
+    """Sum a `step_studies.Study` along a map of its variants; return the files of a draw by name."""
+    path, sums = write_map(study, config, count=count), study.root / "chromosome.npz"
     (stored,) = stored_maps(path)
     options = {"measured": measured_people(study.variant_set, stored)}
     outcomes, bound = Outcomes.load(study.drawn_outcomes), config.outcomes.bound

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,9 +26,10 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
 from dpgrs.study.public_files import save_ld
+from dpgrs.study.requests import is_measured_again
 from dpgrs.study.settings import resolve
 from dpgrs.verify.bundle import verify_release
-from genome_studies import sum_along_map
+from genome_studies import sum_along_map, write_map
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from outcome_files import changed_outcomes, write_outcomes
 from random_cohorts import random_bits
@@ -135,12 +137,15 @@ class Study:
             self.sum_up(config, count=count)
         if "chromosomes" in mechanism.takes:
             places |= sum_along_map(self, config, count=count)
+        takes = mechanism.takes
+        if options.get("study_settings") and is_measured_again(options["study_settings"]):
+            takes += ("variant_set",)
         draw(
             settings_for("draw", config.changed(outcomes={"count": [count]})),
             self.drawn_outcomes,
             mechanism=mechanism.name,
             method=[method for method in mechanism.drawn_for(config.methods) if method],
-            **{name: places[name] for name in mechanism.takes if name in places},
+            **{name: places[name] for name in takes if name in places},
             sites=self.sites,
             loadings=loadings,
             output=output,
@@ -155,8 +160,8 @@ class Study:
         drawn, self.drawn_outcomes = self.root / "regression.npz", self.root / "adjusted.zarr"
         outcomes, known = self.root / "outcomes.zarr", {"covariates": self.covariates, "sites": self.sites}
         known |= {"variant_set": "variant_set"}
-        if METHODS[config.methods[0]].takes_map and (self.root / "map.npz").exists():
-            known["ld"] = self.root / "map.npz"
+        if METHODS[config.methods[0]].takes_map:
+            known["ld"] = write_map(self, settings, count=count)
         events = self.root / "regression_events.json"
         mechanism = CovariateRegression.name
         terms = known | {"mechanism": mechanism, "output": drawn, "events": events}
@@ -172,15 +177,24 @@ class Study:
         fit_weights(settings, [noisy], output=output)
         return output
 
-    def measure(self, config, noisy, *, skipped=0):
-        """Fit, and measure the weights on everybody as if held out; return the path of the accuracy.
+    def hold_out(self):
+        """Hold every third person out."""
+        path = self.root / "outcomes.zarr"
+        outcomes = Outcomes.load(path).of_rows(slice(None))
+        write_outcomes(path, replace(outcomes, is_training=np.arange(N_PEOPLE) % 3 > 0))
 
-        The first of the outcomes' rows can be skipped, so that the files are not of the same people.
+    def measure(self, config, noisy, *, skipped=0):
+        """Fit, and measure the weights on the people held out; return the path of the accuracy.
+
+        If nobody is, everybody counts as held out. The first of the outcomes' rows can then be skipped, so
+        that the files are not of the same people.
         """
-        held_out, values = self.root / "held_out.zarr", Outcomes.load(self.root / "outcomes.zarr").values
-        values = {size: one[:, skipped:] for size, one in values.items()}
-        nobody = np.zeros(N_PEOPLE - skipped, dtype=bool)
-        write_outcomes(held_out, Outcomes(NAMES, values, {}, nobody, "people"))
+        held_out = self.root / "outcomes.zarr"
+        if (outcomes := Outcomes.load(held_out)).is_training.all():
+            held_out, values = self.root / "held_out.zarr", outcomes.values
+            values = {size: one[:, skipped:] for size, one in values.items()}
+            nobody = np.zeros(N_PEOPLE - skipped, dtype=bool)
+            write_outcomes(held_out, Outcomes(NAMES, values, {}, nobody, "people"))
         measure_step.measure_release(
             settings_for("measure-release", config),
             noisy,

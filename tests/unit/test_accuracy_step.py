@@ -25,6 +25,7 @@ from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import draw as draw_step
 from dpgrs.steps import measure_release as step
 from dpgrs.steps.fit_weights import fit_weights
+from dpgrs.study.held_out import held_out_sums
 from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
 from draws import SHARED, sections_of
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
@@ -79,7 +80,7 @@ def set_outcomes(study, *, names=NAMES, factor=1.0, is_training=None):
     write_outcomes(study.outcomes, Outcomes(names, values, {}, is_training, "people"))
 
 
-def test_sum_up__of_dosages_is_exact():
+def test_held_out_sums__of_dosages_is_exact():
     rng = np.random.default_rng(5)
     dosages = half_coded(rng.integers(0, LARGEST_DOSAGE + 1, (3, 500)).astype(np.uint16))
     dosages[1] = dosages[0]
@@ -92,7 +93,7 @@ def test_sum_up__of_dosages_is_exact():
     outcomes = SimpleNamespace(values={3: np.zeros((1, 500))}, is_training=is_training, rows="people")
     terms = {"rows": "people", "n_outcomes": 1, "outcome_bound": 3.0, "residual_bound": 3.0}
     request = AccuracyRequest(epsilon=1.0, delta=1e-6, **terms)
-    found = step._sum_up(variant_set, 3, outcomes, SimpleNamespace(units=units), weights, request)
+    found = held_out_sums(variant_set, 3, outcomes, SimpleNamespace(units=units), weights, request)
     total = 0
     *factors, at_zero = weights[0].tolist()
     for row in np.vstack([dosages, units])[:, ~is_training].T.tolist():

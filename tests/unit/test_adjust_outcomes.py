@@ -10,9 +10,12 @@ from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.covariate_regression import EFFECT_STEP
 from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.covariate_regression import covariate_effects
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.bundle_problems import bundle_problems
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
 from dpgrs.steps.draw import draw
@@ -50,6 +53,18 @@ def _study(root, monkeypatch):
     study.covariates = root / "covariates.npz"
     _write_covariates(study.covariates, ("age", "age squared"))
     return study
+
+
+def _keeper(study):
+    """Return a function that leaves a number of outcomes in a study."""
+    path = study.root / "outcomes.zarr"
+    every = Outcomes.load(path).of_rows(slice(None))
+
+    def keep(count):
+        values = {size: of_size[:count] for size, of_size in every.values.items()}
+        write_outcomes(path, replace(every, names=every.names[:count], values=values))
+
+    return keep
 
 
 def adjust(files, *, mode, **options):
@@ -134,6 +149,31 @@ def test_release__raise_on_changed_people_before_a_regression_is_charged(
     assert mechanisms.count(CovariateRegression.name) == 2
 
 
+@pytest.mark.parametrize("method", ["blup", "adassp"])
+def test_release__raise_on_people_who_were_charged_between_check_and_charge(tmp_path, monkeypatch, method):
+    """Another run releases other people under the label, while this one is about to charge its regression."""
+    study = _study(tmp_path, monkeypatch)
+    config = study.settings(method, bounds="tight", epsilon=1, gram_share=0.3)
+    path, bits, reserve_all = tmp_path / "outcomes.zarr", study.variant_set.genotypes(), Ledger.reserve_all
+    first, after_other = Outcomes.load(path).of_rows(slice(None)), []
+
+    def charge_other(ledger, *orders, **options):
+        if not after_other:
+            after_other.append(None)
+            write_outcomes(path, first)
+            bits[0] ^= np.uint64(1)
+            study.release(config)
+            bits[0] ^= np.uint64(1)
+            after_other[0] = ledger.path.read_bytes()
+        return reserve_all(ledger, *orders, **options)
+
+    write_outcomes(path, replace(first, names=LATER))
+    with monkeypatch.context() as patch, refused("data-changed-under-version"):
+        patch.setattr(Ledger, "reserve_all", charge_other)
+        study.adjust(config)
+    assert study.ledger(config).path.read_bytes() == after_other[0]
+
+
 @after_a_regression
 def test_release__raise_on_another_version_before_a_regression_is_charged(
     tmp_path, monkeypatch, method, ld_share
@@ -171,13 +211,7 @@ def test_release__raise_on_another_outcome_in_a_bundle_before_its_regression_is_
     )
     (study.root / "covariates.tsv").write_text("sample\tage\tage squared\n")
     one, two = (config.changed(outcomes={"count": [count]}) for count in (1, 2))
-    path = study.root / "outcomes.zarr"
-    every = Outcomes.load(path).of_rows(slice(None))
-
-    def keep(count):
-        values = {size: of_size[:count] for size, of_size in every.values.items()}
-        write_outcomes(path, replace(every, names=every.names[:count], values=values))
-
+    keep = _keeper(study)
     keep(1)
     study.release(one, count=1)
     ledger = study.ledger(config)
@@ -203,6 +237,30 @@ def test_release__raise_on_another_outcome_in_a_bundle_before_its_regression_is_
     assert len(ledger.read().requests) == len(requests) + 3
 
 
+def test_release__raise_on_effects_of_another_machine_before_a_further_outcome_is_charged(
+    tmp_path, monkeypatch
+):
+    """Their last digits follow from its linear algebra, and outcomes were adjusted by those of the first."""
+    study = _study(tmp_path, monkeypatch)
+    config = study.settings("blup", bounds="tight", epsilon=1, outcome_budget="separate")
+    config, keep = config.changed(regression={"heritability": 0.5}), _keeper(study)
+    keep(1)
+    study.release(config, count=1)
+    ledger = study.ledger(config)
+    before = ledger.path.read_bytes()
+    keep(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "dpgrs.methods.covariate_mechanism.covariate_effects",
+            lambda *vectors, **options: covariate_effects(*vectors, **options) + EFFECT_STEP,
+        )
+        with refused("replay-differs"):
+            study.adjust(config, count=2)
+    assert ledger.path.read_bytes() == before
+    study.release(config, count=2)
+    assert ledger.path.read_bytes().startswith(before)
+
+
 def test_release__raise_on_a_regression_without_genotypes(tmp_path, monkeypatch):
     study = _study(tmp_path, monkeypatch)
     settings = settings_for("draw", study.settings("blup", bounds="tight"))
@@ -210,3 +268,6 @@ def test_release__raise_on_a_regression_without_genotypes(tmp_path, monkeypatch)
     terms = {"mechanism": CovariateRegression.name, "events": tmp_path / "events.json"}
     with refused("variant-set-missing", "`--variant-set`", error=UsageError):
         draw(settings, tmp_path / "outcomes.zarr", **files, **terms)
+    settings = settings_for("draw", study.settings("blup-genome", bounds="tight"))
+    with refused("map-missing", "`--ld`", error=UsageError):
+        draw(settings, tmp_path / "outcomes.zarr", variant_set="variant_set", **files, **terms)

@@ -4,6 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.ledger.charging import complete, release
 from dpgrs.privacy.noise.sources import ReleaseNoise
@@ -28,13 +29,13 @@ def mechanism(noise, *, outcomes=("a", "b"), mu=0.5, statistic=STATISTIC):
     return {part: noise.of(*part).gaussian(statistic, **draw) for part in parts}
 
 
-def run(ledger, *, key=KEY, version="v1", **options):
+def run(ledger, *, key=KEY, version="v1", allow=None, require_replayed=None, **options):
     def identify(part):
         return {"mechanism": "sums", "dataset_version": version, "outcomes": list(part[1:])} | DATASET
 
-    return release(
-        partial(mechanism, **options), identify=identify, account=ACCOUNT, ledger=ledger, study_key=key
-    )
+    checks = {"allow": allow, "require_replayed": require_replayed}
+    terms = {"identify": identify, "account": ACCOUNT, "ledger": ledger, "study_key": key}
+    return release(partial(mechanism, **options), **terms, **checks)
 
 
 def values(result):
@@ -82,6 +83,70 @@ def test_release__another_outcome_leaves_the_others_alone_and_is_charged_alone(l
     more, _ = run(ledger, outcomes=("new", "a"))
     assert {part: noisy for part, noisy in values(more).items() if part in few} == values(few)
     assert cost(ledger) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("names", [("a", "new"), ("new", "a")])
+def test_release__what_the_ledger_has_is_drawn_and_compared_before_more_is_charged(ledger, names):
+    first, receipt = run(ledger, outcomes=("a",))
+    before = ledger.path.read_bytes()
+
+    def refuse(result, requests):
+        assert requests == receipt.requests
+        noisy = values(result)
+        assert {part: noisy[part] for part in requests} == values(first)
+        assert not any(noisy["outcomes", "new"])
+        raise DpgrsError("replay-differs", "It is refused.")
+
+    with pytest.raises(DpgrsError, match="It is refused"):
+        run(ledger, outcomes=names, require_replayed=refuse)
+    assert ledger.path.read_bytes() == before
+    # All of it, or nothing, was drawn before.
+    run(ledger, outcomes=("a",), require_replayed=refuse)
+    run(ledger, version="v2", outcomes=(), require_replayed=refuse)
+
+
+def test_release__of_new_genotypes_nothing_is_compared(ledger):
+    """Outcomes may depend on their noise, which is 0 in what would be compared."""
+    run(ledger, outcomes=("a",))
+    compared = []
+
+    def other_genotypes(noise):
+        draw = {"name": "sum", "step": 0.5, "sensitivity": SENSITIVITY}
+        noise.of("genotypes").gaussian(STATISTIC, mu=0.25, **draw)
+        return noise.of("outcomes", "a").gaussian(STATISTIC, mu=0.5, **draw)
+
+    def identify(part):
+        return {"mechanism": "sums", "dataset_version": "v1", "outcomes": list(part[1:])} | DATASET
+
+    terms = {"identify": identify, "account": ACCOUNT, "ledger": ledger, "study_key": KEY}
+    release(other_genotypes, **terms, require_replayed=lambda *_: compared.append(True))
+    assert compared == []
+    assert len(ledger.read().requests) == 3
+
+
+def test_release__is_allowed_again_if_another_process_wrote_meanwhile(ledger):
+    """Between check and charge: the second check sees what the other process was charged."""
+    seen = []
+
+    def allow(identities):
+        seen.append(len(ledger.read().requests))
+        if len(seen) == 1:
+            run(ledger, version="other", outcomes=("a",))
+
+    run(ledger, outcomes=("a",), allow=allow)
+    assert seen == [0, 2]
+    assert len(ledger.read().requests) == 4
+
+
+def test_release__is_refused_if_what_another_process_wrote_meanwhile_forbids_it(ledger):
+    def allow(identities):
+        if ledger.read().requests:
+            raise DpgrsError("data-changed-under-version", "It is refused.")
+        run(ledger, version="other", outcomes=())
+
+    with pytest.raises(DpgrsError, match="It is refused"):
+        run(ledger, allow=allow)
+    assert len(ledger.read().requests) == 1
 
 
 def test_release__changed_data_under_one_label_are_refused_before_any_draw(ledger, monkeypatch):

@@ -14,12 +14,13 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import n_noisy_entries, noisy_entries
-from dpgrs.planning import accuracy, draws
+from dpgrs.planning import accuracy
 from dpgrs.planning import plan as plan_module
 from dpgrs.planning.accuracy import within_bounds
 from dpgrs.planning.draws import rehearse
 from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
+from dpgrs.study import rehearsed_sums
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import read_settings
 from refused import refused
@@ -61,7 +62,7 @@ def test_rehearse__events_of_few_variants_become_those_of_all(monkeypatch, metho
         request = request_of(rows=request.rows, n_outcomes=request.n_outcomes, **counted)
     request = within_bounds(request, bounds, frequency=frequency, config=config)
     whole = rehearse(request, 3, frequency=frequency, config=config)
-    monkeypatch.setattr(draws, "MOST_REHEARSED", 7)
+    monkeypatch.setattr(rehearsed_sums, "MOST_REHEARSED", 7)
     assert rehearse(request, 3, frequency=frequency, config=config) == whole
 
 
@@ -76,7 +77,7 @@ def test_rehearse__a_regression_on_covariates_is_of_no_variants(monkeypatch, met
     whole = rehearse(request, 3, frequency=frequency, config=config)
     events = [*whole[0], *(event for of_outcome in whole[1].values() for event in of_outcome)]
     assert "covariate regression" in {event.statistic for event in events}
-    monkeypatch.setattr(draws, "MOST_REHEARSED", 7)
+    monkeypatch.setattr(rehearsed_sums, "MOST_REHEARSED", 7)
     assert rehearse(request, 3, frequency=frequency, config=config) == whole
 
 

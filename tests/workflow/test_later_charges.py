@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from kinds_of_releases import COVARIATES, KINDS, MEASURED, REFERENCE, Kind
 from neighbouring_cohorts import base_cohort, write_public
@@ -67,6 +70,37 @@ def test_release__raise_on_a_budget_for_the_first_request_only(tmp_path, kind, b
     # All are replays still.
     run(tmp_path, later)
     assert (tmp_path / "ledger.jsonl").read_bytes() == before
+
+
+def test_release__raise_on_people_held_out_who_changed_before_a_further_outcome(tmp_path):
+    """The study is a new one, so that no earlier file shows it; no statistic of the draw changes."""
+    settings = begin(tmp_path, replace(CHARGED, epsilon=1))
+    settings["privacy"] |= {"outcome_budget": "separate"}
+    settings["regression"] = {"heritability": 0.5}
+    table = tmp_path / "cohort" / "outcomes.tsv"
+    every = [line.split("\t") for line in table.read_text().splitlines()]
+
+    def write(n_columns, rows=every):
+        table.write_text("".join("\t".join(row[: n_columns + 1]) + "\n" for row in rows))
+
+    write(1)
+    run(tmp_path, settings)
+    private, ledger = tmp_path / "results" / "twin" / "private", tmp_path / "ledger.jsonl"
+    outcomes = Outcomes.load(private / "replicate1" / "outcomes.zarr")
+    samples = VariantSet.open(private / "variants.zarr").sample_id
+    held_out, before = samples[~outcomes.is_training][0], ledger.read_bytes()
+    changed = [[row[0], "0.25", *row[2:]] if row[0] == held_out else row for row in every]
+    write(2, changed)
+    require_refusal(tmp_path, settings | {"study": "later"}, "The data changed under the label 1")
+    write(2)
+    run(tmp_path, settings | {"study": "later"})
+    accuracies = [
+        request.identity["outcomes"]["names"]
+        for request in Ledger(ledger).read().requests.values()
+        if request.identity["mechanism"] == "accuracy"
+    ]
+    assert accuracies == [[every[0][1]], [every[0][2]]]
+    assert ledger.read_bytes().startswith(before)
 
 
 @pytest.mark.parametrize(

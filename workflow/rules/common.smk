@@ -241,6 +241,8 @@ def files_of_draw(wildcards):
     takes = mechanism_named(wildcards.mechanism).takes
     if IS_RELEASE and wildcards.mechanism == REGRESSION and takes_map(SETTINGS.methods):
         takes += ("ld",)  # the map of the sums that are drawn next
+    if SHAPE.is_measured_again:
+        takes += ("variant_set", "covariates") if COVARIATES else ("variant_set",)
     return {
         name: places[name] for name in takes if not (IS_RELEASE and name == "choices")
     }

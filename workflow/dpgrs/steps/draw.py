@@ -31,6 +31,7 @@ from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.fit_identity import ld_identity, output_digests
 from dpgrs.study.identity import accuracy_identity, identify_part, loadings_identity, public_identity
 from dpgrs.study.later_draws import later_draws_of
+from dpgrs.study.requests import is_measured_again
 from dpgrs.study.training_data import TrainingData
 
 if TYPE_CHECKING:
@@ -109,13 +110,14 @@ def draw(
     mechanism : name of the mechanism, such as reusecov-statistics.
     method : method to draw for, if the mechanism draws separately for each.
     statistics : exact statistics, for mechanisms that draw from sums.
-    variant_set : the variant set, for mechanisms that draw from rows, and for a regression on covariates,
-        which is refused if people changed.
+    variant_set : the variant set, for mechanisms that draw from rows, for a regression on covariates, which
+        is refused if people changed, and for charged metrics with separate budgets, likewise.
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it, and its map for a regression
         on covariates that such a mechanism follows.
     chromosomes : exact sums of chromosomes along a public map, for mechanisms that draw from these.
-    covariates : covariates, for the regression of outcomes on them.
+    covariates : covariates, for the regression of outcomes on them, and beside `variant_set` for charged
+        metrics.
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
     audit : audits of the mechanisms, in releases: stale ones, and those of other mechanisms, are refused
@@ -134,11 +136,18 @@ def draw(
         require_closed(
             *filter(None, (statistics, variant_set, covariates)), *chromosomes, outcomes, output, events
         )
-        if drawing.name == REGRESSION and variant_set is None:
+        is_measured = study_settings is not None and is_measured_again(study_settings)
+        if (drawing.name == REGRESSION or is_measured) and variant_set is None:
             raise UsageError(
                 "variant-set-missing",
-                "`--variant-set` must be given for a regression on covariates, got none. Nothing was "
-                "charged. Name the genotypes that are drawn from next.",
+                "`--variant-set` must be given for a regression on covariates, and for charged metrics with "
+                "separate budgets, got none. Nothing was charged. Name the genotypes of the study.",
+            )
+        if drawing.name == REGRESSION and METHODS[settings.methods[0]].takes_map and ld is None:
+            raise UsageError(
+                "map-missing",
+                f"`--ld` must be given for a regression on covariates before `{settings.methods[0]}`, got "
+                "none. Nothing was charged. Name the map of the sums that are drawn next.",
             )
         if choices is not None:
             raise UsageError(
@@ -246,11 +255,19 @@ def _charge(
     account = Account(request.protection, request.unit, request.neighbours)
     charged_to = {"account": account, "ledger": ledger, "study_key": load_study_key()}
     later = later_draws_of(planned_draw, study_settings)
-    later.require_unchanged(identify=identify, **charged_to)
     statistics_of_later = later.statistics()
+    measured = {name: value for name, value in identity.items() if name not in ("ld", "adjusted_by")}
+    identify_accuracy = partial(accuracy_identity, measured, site_digest, request)
+
+    def require_replayed(noisy: Any, requests: dict[tuple[str, ...], str]) -> None:
+        """Refuse what would be refused after the charge: other outputs, and other people held out."""
+        outputs = output_digests(mechanism.outputs(noisy, planned_draw.names, request))
+        ledger.check_all({requests[release_part]: outputs[release_part] for release_part in requests})
+        later.require_same_accuracy(noisy, requests, identify=identify_accuracy, **charged_to)
 
     def allow(draws: Sequence[dict[str, Any]]) -> Cost | None:
         require_no_other_bundle(output, draws, ledger=ledger, public_terms=release_terms)
+        later.require_unchanged(identify=identify, **charged_to)
         if audit is not None:
             turned = [STEERED] * any(map(steers_rows, later.mechanism.methods[:1]))
             statistics = [*drawn_statistics(draws), *statistics_of_later, *turned]
@@ -259,14 +276,13 @@ def _charge(
             before_charge()
         if study_settings is None:
             return None
-        measured = {name: value for name, value in identity.items() if name not in ("ld", "adjusted_by")}
-        identify_accuracy = partial(accuracy_identity, measured, site_digest, request)
         return later.cost(draws, book=ledger.read(), account=account, identify=identify_accuracy)
 
     noisy, receipt = release(
         planned_draw.draw,
         identify=identify,
         allow=allow,
+        require_replayed=require_replayed,
         **charged_to,
     )
     label = planned_draw.label(noisy) | {"requests": list(receipt.requests.items())}

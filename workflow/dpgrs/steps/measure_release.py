@@ -12,18 +12,17 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.metrics import RELEASED_METRICS, TERMS, mse, r_squared
 from dpgrs.evaluation.private_metrics import (
     AccuracyRequest,
-    accuracy_sums,
     grid_weights,
     measure,
     private_accuracy,
 )
-from dpgrs.evaluation.rows import joined_rows, selected_units
+from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled, write_events
-from dpgrs.io.variant_set import VariantSet, check_same_people
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.privacy.ledger.charging import Receipt, complete, release
 from dpgrs.privacy.ledger.entries import Account
@@ -34,6 +33,7 @@ from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
 from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity, weights_origin
+from dpgrs.study.held_out import held_out_sums
 from dpgrs.study.identity import accuracy_identity, loadings_identity, public_identity
 from dpgrs.study.made_by import require_public
 from dpgrs.study.released import load_released, load_weights
@@ -191,7 +191,7 @@ def _charge(
 ) -> tuple[tuple[dict[str, Any], np.ndarray], Receipt]:
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
     trained, names = request_of(label), tuple(label["outcomes"])
-    exact = _sum_up(variant_set, trained.n_variants, outcomes, covariates, weights, request)
+    exact = held_out_sums(variant_set, trained.n_variants, outcomes, covariates, weights, request)
     book = ledger.read()
 
     def identify(outcome_part: tuple[str, ...]) -> dict[str, Any]:
@@ -265,31 +265,3 @@ def _fit_terms(released: dict[str, Any], weights: Path) -> pd.DataFrame:
     columns = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
     columns |= {"replicate": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
     return pd.DataFrame(columns)
-
-
-def _sum_up(
-    variant_set: VariantSet,
-    size: int,
-    outcomes: Outcomes,
-    covariates: Covariates | None,
-    weights: np.ndarray,  # (n_outcomes, n_columns) int64
-    request: AccuracyRequest,
-) -> np.ndarray:
-    """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
-    check_same_people(variant_set, outcomes, covariates)
-    is_test = ~outcomes.is_training
-    units = selected_units(covariates, is_test)
-    if variant_set.has_dosages:
-        # Dosages count as whole steps, like covariates: in float64 only predictions from calls are exact.
-        dosages = variant_set.genotypes(variant_set.of_size(size))[:, is_test]
-        X, units = np.empty((dosages.shape[1], 0)), np.vstack([dosages, *([] if units is None else [units])])
-    else:
-        X = joined_rows(variant_set, size, rows=outcomes.rows, is_selected=is_test)
-    return accuracy_sums(
-        outcomes.values[size][: len(weights), is_test],
-        X,
-        weights,
-        outcome_bound=request.outcome_bound,
-        residual_bound=request.residual_bound,
-        covariates=units,
-    )

@@ -14,6 +14,7 @@ from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.charging import orders_of
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.study.fit_identity import fit_settings, weights_origin
+from dpgrs.study.requests import is_measured_again
 from dpgrs.types import Metrics
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.sum_mechanisms import SharedStatistics
     from dpgrs.privacy.ledger.entries import Account
-    from dpgrs.privacy.ledger.ledger import Book
+    from dpgrs.privacy.ledger.ledger import Book, Order
     from dpgrs.study.draws import Draw
 
 # The classes of mechanisms after which others draw; places as in `Method.code`.
@@ -51,13 +52,25 @@ class LaterDraws:
     def require_unchanged(self, *, identify: Callable[..., dict[str, Any]], **charging: Any) -> None:
         """Refuse later draws that the ledger has on other data; `charging` as in `release`."""
 
+    def require_same_accuracy(
+        self,
+        noisy: Any,  # what the mechanism drew, without the noise of new requests
+        requests: Mapping[tuple[str, ...], str],  # ids of the requests that the ledger has, by their parts
+        *,
+        identify: Callable[..., dict[str, Any]],  # as in `cost`
+        **charging: Any,
+    ) -> None:
+        """Refuse a draw if people held out changed since the ledger measured an outcome of it."""
+
     def statistics(self) -> list[str]:
         """Return the names of the statistics that are drawn later; noise out of its range is refused."""
         rehearsal = Rehearsal()
         names = self._rehearse(rehearsal)
         if self._settings is not None and self._settings.evaluation.metrics == Metrics.CHARGED:
             accuracy = AccuracyRequest.of(self.request, self._settings.evaluation)
-            _rehearse_accuracy(accuracy, self._planned_draw.names, rehearsal)
+            names_of_outcomes = self._planned_draw.names
+            options = {"request": accuracy, "noise": rehearsal, "outcome_names": names_of_outcomes}
+            private_accuracy(_no_sums(names_of_outcomes), **options)
         return names + [event.statistic for event, _ in chain(*rehearsal.draws.values())]
 
     def _rehearse(self, rehearsal: Rehearsal) -> list[str]:
@@ -82,30 +95,43 @@ class LaterDraws:
         settings = self._settings
         if settings.evaluation.metrics != Metrics.CHARGED:
             return Cost()
-        earlier, rehearsal = ids_by_identity(book, account), Rehearsal()
-        label = {"requests": [(identity["part"], earlier.get(digest(identity))) for identity in identities]}
-        request = AccuracyRequest.of(self.request, settings.evaluation)
-        _rehearse_accuracy(request, self._planned_draw.names, rehearsal)
-        fit = fit_settings(settings)
-
-        def identify_accuracy(release_part: tuple[str, ...]) -> dict[str, Any]:
-            weights = weights_origin(label, release_part[1:], fit=fit, book=book)
-            return identify(release_part[1:], residual_bound=request.residual_bound, weights=weights)
-
-        orders = orders_of(rehearsal, identify_accuracy)
+        earlier, sums = ids_by_identity(book, account), _no_sums(self._planned_draw.names)
+        requests = [(identity["part"], earlier.get(digest(identity))) for identity in identities]
+        orders = self._accuracy_orders(sums, requests, book=book, identify=identify)
         new = [order.charges for order in orders if digest(order.identity) not in earlier]
         return sum((charge.cost for charge in chain(*new)), Cost())
+
+    def _accuracy_orders(
+        self,
+        sums: np.ndarray,  # (3, n_outcomes) int64
+        # Parts of the draw and their ids, None of new ones.
+        requests: Sequence[tuple[Sequence[str], str | None]],
+        *,
+        book: "Book",
+        identify: Callable[..., dict[str, Any]],
+    ) -> list["Order"]:
+        """Return the requests for the accuracy of all outcomes of a draw."""
+        accuracy, rehearsal = AccuracyRequest.of(self.request, self._settings.evaluation), Rehearsal()
+        names, fit = self._planned_draw.names, fit_settings(self._settings)
+        private_accuracy(sums, request=accuracy, noise=rehearsal, outcome_names=names)
+
+        def identify_accuracy(release_part: tuple[str, ...]) -> dict[str, Any]:
+            weights = weights_origin({"requests": requests}, release_part[1:], fit=fit, book=book)
+            return identify(release_part[1:], residual_bound=accuracy.residual_bound, weights=weights)
+
+        return orders_of(rehearsal, identify_accuracy)
 
 
 def later_draws_of(planned_draw: "Draw", settings: "StudyConfig | None") -> LaterDraws:
     """Return what a release draws after a draw; parameters as in `LaterDraws`."""
     code = LATER_DRAWS.get(planned_draw.mechanism.name)
+    if settings is not None and is_measured_again(settings):
+        code = "dpgrs.study.measured_again:MeasuredAgain"
     return (resolve_name(code) if code else LaterDraws)(planned_draw, settings)
 
 
-def _rehearse_accuracy(request: AccuracyRequest, names: Sequence[str], rehearsal: Rehearsal) -> None:
-    sums = np.zeros((3, len(names)), dtype=np.int64)
-    private_accuracy(sums, request=request, noise=rehearsal, outcome_names=names)
+def _no_sums(names: Sequence[str]) -> np.ndarray:
+    return np.zeros((3, len(names)), dtype=np.int64)
 
 
 def ids_by_identity(book: "Book", account: "Account") -> dict[str, str]:

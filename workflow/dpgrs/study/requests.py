@@ -7,6 +7,7 @@ from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.requests import SHARES, PrivacyRequest, request_grid
 from dpgrs.study.fit_identity import READS_OF_FIT
 from dpgrs.study.identity import READS_OF_IDENTITY
+from dpgrs.types import Metrics
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -76,3 +77,13 @@ def reads_of_draw(config: "StudyConfig", mechanism: str) -> list[str]:
     """Return the keys of the settings on which the draws of a mechanism, given by name, depend."""
     of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config.mode == "release" else ("seed",)
     return ["mode", *READS_OF_REQUESTS, *mechanism_named(mechanism).reads, *of_mode]
+
+
+def is_measured_again(config: "StudyConfig") -> bool:
+    """Return whether a draw of further outcomes measures earlier ones first, whose metrics were charged.
+
+    After a new regression on covariates no outcome was measured.
+    """
+    is_charged = config.mode == "release" and config.evaluation.metrics == Metrics.CHARGED
+    is_separate = config.privacy.outcome_budget == "separate"
+    return is_charged and is_separate and not config.covariates.adjusts_first

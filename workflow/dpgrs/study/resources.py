@@ -127,6 +127,16 @@ def rounded_up(number: float) -> int:
     return math.ceil(number / step) * step
 
 
+def measured(s: Shape) -> float:
+    """Bytes of the people held out, as they are measured."""
+    return genotypes(s) + 4 * all_outcomes(s) + 1.5 * rows(s)
+
+
+def measuring(s: Shape) -> float:
+    """Operations of a measure of them."""
+    return 20 * s.n_rows * s.n_columns * s.n_outcomes
+
+
 def _reads_rows(wildcards: Any) -> bool:
     """Return whether a job belongs to a mechanism that takes the variant set."""
     mechanism = getattr(wildcards, "mechanism", None)
@@ -236,10 +246,18 @@ NEEDS = {
         lambda s: len(s.sizes) * choosing(s, "exact"),
     ),
     "draw": Need(
-        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 8 * mapped_block(s) + 6 * moments(s),
+        lambda s: (
+            all_outcomes(s)
+            + 2 * products(s)
+            + 6 * square(s)
+            + 8 * mapped_block(s)
+            + 6 * moments(s)
+            + measured(s) * s.is_measured_again
+        ),
         lambda s: (
             s.n_requests
             * (1000 * (entries(s) + moments(s) / FLOAT) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes))
+            + (2 * solving(s) + measuring(s)) * s.is_measured_again
         ),
         # Before a regression on covariates second moments may be summed, see `require_same_genotypes`.
         of_rows=lambda s: (
@@ -291,12 +309,8 @@ NEEDS = {
     ),
     "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(
-        lambda s: (
-            (genotypes(s) + 4 * all_outcomes(s) + 1.5 * rows(s)) * s.is_measured
-            + 2 * products(s)
-            + outcomes(s)
-        ),
-        lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes * s.is_measured,
+        lambda s: measured(s) * s.is_measured + 2 * products(s) + outcomes(s),
+        lambda s: measuring(s) * s.is_measured,
     ),
     "write-release": Need(
         lambda s: written_sites(s) + 8 * products(s),

@@ -27,6 +27,7 @@ from dpgrs.study.cohort_files import (
     stored_chromosomes,
 )
 from dpgrs.study.people_terms import n_copies
+from dpgrs.study.requests import is_measured_again
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix
 from dpgrs.types import Metrics, Protection, Rows
@@ -228,6 +229,11 @@ class Shape:
     def is_measured(self) -> bool:
         """Whether a release is measured on any people."""
         return self._config.evaluation.metrics != Metrics.WITHHELD
+
+    @property
+    def is_measured_again(self) -> bool:
+        """Whether a draw of further outcomes measures earlier ones first."""
+        return is_measured_again(self._config)
 
     @property
     def is_screened(self) -> bool:

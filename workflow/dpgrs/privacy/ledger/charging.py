@@ -16,7 +16,7 @@ from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, Order
 from dpgrs.privacy.noise.base import NoiseSource
-from dpgrs.privacy.noise.sources import Draw, Rehearsal, ReleaseNoise, RequestPart
+from dpgrs.privacy.noise.sources import Draw, Rehearsal, ReleaseNoise, ReplayNoise, RequestPart
 from dpgrs.privacy.noise.study_key import StudyKey
 
 Result = TypeVar("Result")
@@ -48,8 +48,12 @@ def release(
     ledger: Ledger,
     study_key: StudyKey,
     # Takes the identities of all requests, before the ledger is asked, and raises DpgrsError to refuse them;
-    # None allows all. It may return the cost of what the release charges later, see `Ledger.reserve_all`.
+    # None allows all. It may return the cost of what the release charges later, see `Ledger.reserve_all`. It
+    # is asked again if another process writes to the ledger meanwhile.
     allow: Callable[[list[dict[str, Any]]], Cost | None] | None = None,
+    # Takes a result, and the ids of the requests that the ledger has, and raises DpgrsError if these are not
+    # as the ledger has them. It is asked only if the others are new, whose noise is 0 in this result.
+    require_replayed: Callable[[Result, dict[RequestPart, str]], None] | None = None,
 ) -> tuple[Result, Receipt]:
     """Run a mechanism with secret noise, charged before it is drawn; return its result and a receipt.
 
@@ -59,9 +63,15 @@ def release(
     rehearsal = Rehearsal()
     mechanism(rehearsal)
     _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
-    orders = orders_of(rehearsal, identify)
-    later = allow([order.identity for order in orders]) if allow is not None else None
-    reserved = ledger.reserve_all(orders, account, study_key=study_key, later=later)
+    orders, reserved = orders_of(rehearsal, identify), None
+    while reserved is None:
+        book = ledger.read()
+        if require_replayed is not None:
+            earlier = ledger.find_unchanged(orders, account, study_key=study_key)
+            replayed = dict(zip(rehearsal.draws, earlier, strict=True))
+            _replay(mechanism, rehearsal.draws, replayed, study_key, require_replayed)
+        later = allow([order.identity for order in orders]) if allow is not None else None
+        reserved = ledger.reserve_all(orders, account, study_key=study_key, later=later, allowed_by=book)
     requests = dict(zip(rehearsal.draws, reserved, strict=True))
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
     result = mechanism(noise)
@@ -70,6 +80,23 @@ def release(
     return result, Receipt(
         ids, {request_part: digest(listed) for request_part, listed in noise.outputs.items()}
     )
+
+
+def _replay(
+    mechanism: Callable[[NoiseSource], Result],
+    draws: dict[RequestPart, list[Draw]],
+    requests: dict[RequestPart, tuple[str, str] | None],  # None of new ones
+    study_key: StudyKey,
+    require_replayed: Callable[[Result, dict[RequestPart, str]], None],
+) -> None:
+    """Draw again what the ledger has, and have it compared, if the rest of a release is new.
+
+    Outcomes may depend on noise of the genotypes: if these are new, nothing of the release is a replay.
+    """
+    earlier = {request_part: request for request_part, request in requests.items() if request is not None}
+    if earlier and len(earlier) < len(requests) and requests.get(("genotypes",), True):
+        noise = ReplayNoise(study_key, draws=draws, requests=earlier)
+        require_replayed(mechanism(noise), {request_part: id for request_part, (id, _) in earlier.items()})
 
 
 def require_unchanged(
@@ -87,7 +114,7 @@ def require_unchanged(
     """
     rehearsal = Rehearsal()
     mechanism(rehearsal)
-    return ledger.require_unchanged(orders_of(rehearsal, identify), account, study_key=study_key)
+    return all(ledger.find_unchanged(orders_of(rehearsal, identify), account, study_key=study_key))
 
 
 def check(receipt: Receipt, ledger: Ledger) -> None:

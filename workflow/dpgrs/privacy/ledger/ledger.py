@@ -146,7 +146,9 @@ class Ledger:
         study_key: StudyKey,
         # Of what the release charges after these: where any of these is new, it must fit, too.
         later: Cost | None = None,
-    ) -> list[tuple[str, str]]:
+        # The book by which the release was allowed, `later` among it; None compares no book.
+        allowed_by: Book | None = None,
+    ) -> list[tuple[str, str]] | None:
         """Count the costs of a release before its noise is drawn; return request ids and identity digests.
 
         The id is the hash of the ledger's entry, and the digest keys the noise. All are checked before the
@@ -158,11 +160,14 @@ class Ledger:
 
         A statistic that changed under the same identity is refused, a budget that does not suffice, an
         account or dataset of another ledger, and a ledger that is missing or damaged. The ledger then stays
-        as it was, and nothing may be drawn.
+        as it was, and nothing may be drawn. It also stays so if another process wrote to it since
+        `allowed_by` was read: the result is then None.
         """
         requests = _requests(orders, account, study_key=study_key)
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
+            if allowed_by is not None and book != allowed_by:
+                return None
             new = _checked(book, requests, later=later or Cost())
             for request in new:
                 book.requests[chain.append(request.entry())["hash"]] = request
@@ -170,19 +175,22 @@ class Ledger:
         # All of them are in the book now.
         return [(book.find(digest)[0], digest) for digest in digests]  # type: ignore[index]
 
-    def require_unchanged(self, orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> bool:
-        """Raise what `reserve_all` would raise for a changed statistic, or another version of the mechanisms.
+    def find_unchanged(
+        self, orders: Sequence[Order], account: Account, *, study_key: StudyKey
+    ) -> list[tuple[str, str] | None]:
+        """Return what `reserve_all` would return for the requests that the ledger has, and None for new ones.
 
-        The result is whether the ledger has all of these requests.
+        It raises what `reserve_all` would raise for a changed statistic or another version of the mechanisms.
         """
         book, requests = self.read(), _requests(orders, account, study_key=study_key)
-        earlier = [book.find(request.identity_digest) for request in requests]
-        for first, request in zip(earlier, requests, strict=True):
-            if first:
+        pairs = []
+        for request in requests:
+            if first := book.find(request.identity_digest):
                 _require_same_statistic(first[1], request)
             else:
                 _require_no_other_version(book, request)
-        return all(earlier)
+            pairs.append(first and (first[0], request.identity_digest))
+        return pairs
 
     def complete(self, request_id: str, output_digest: str, *, study: str | None = None) -> None:
         """Do the work of `complete_all` for one request."""

@@ -229,6 +229,35 @@ class ReleaseNoise(NoiseSource):
         return KeyStream(self._study_key.secret, canonical(key))
 
 
+class ReplayNoise(Rehearsal):
+    """The noise of requests that a ledger has, drawn again; the answers of a rehearsal for all others."""
+
+    def __init__(
+        self,
+        study_key: StudyKey,
+        *,
+        draws: Mapping[RequestPart, Sequence[Draw]],  # of all requests; as the next in `ReleaseNoise`
+        requests: Mapping[RequestPart, tuple[str, str]],  # that the ledger has
+    ) -> None:
+        super().__init__()
+        replayed_draws = {request_part: draws[request_part] for request_part in requests}
+        self._replayed = ReleaseNoise(study_key, draws=replayed_draws, requests=requests)
+        self._requests = requests
+
+    def of(self, *request_part: str) -> Any:
+        """Return the source of one part, as `NoiseSource.of` does."""
+        if request_part not in self._requests:
+            return super().of(*request_part)
+        scoped = self._replayed.of(*request_part)
+        scoped._data = self._data
+        return scoped
+
+    def _choose(self, event: ChoiceEvent, digest: str) -> Rounds[Choice]:
+        # It has the rounds of the choices that are drawn beside it.
+        chosen = yield from in_rounds(event, lambda *_: 0)
+        return chosen, event
+
+
 def _not_reserved(name: str) -> DpgrsError:
     return DpgrsError(
         "noise-not-reserved",

@@ -180,6 +180,7 @@ NUMBERS = [
     (["mechanisms", 1, "sensitivity"], "1.6", "mu = sensitivity/sigma"),
     (["mechanisms", 1, "mu"], "0.1", "mu = sensitivity/sigma"),
     (["mechanisms", 1, "grid"], "0.3", "a grid whose step is a power of 2, got 0.3"),
+    (["mechanisms", 1, "grid"], "0.50", "sizes that are floats written out, got 0.50"),
     (["mechanisms", 1, "entries"], 35, "the gram must be 36 numbers, a triangle, got 35"),
     (["fit", "lambda_from"], "ridge", "fit.lambda_from must be one of fixed, adassp, evidence, got ridge"),
     (["fit", "heritability"], 0.9, "must have the same heritability"),

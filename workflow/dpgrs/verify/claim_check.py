@@ -169,7 +169,7 @@ def _mechanism_problems(
 
 def _family_rules(mechanism: dict[str, Any], loss: Loss, total: Loss) -> dict[str, bool]:
     """Return the rules for a mechanism of its family, and whether they hold."""
-    sizes = [name for name in ("sensitivity", "sigma", "scale") if name in mechanism]
+    sizes = [name for name in ("sensitivity", "sigma", "scale", "grid") if name in mechanism]
     rules = {
         f"sizes that are floats written out, got {mechanism[name]}": _is_float(mechanism[name])
         for name in sizes

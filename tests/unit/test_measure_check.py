@@ -157,6 +157,11 @@ ANY = {
     ),
     "measure left out": (rf"{FIRST}r2_added.*\n", "", "must hold the measures of height that dpgrs gives"),
     "twice": (rf"({FIRST}n.*\n)", r"\1\1", "must hold each measure of height once"),
+    "no value": (
+        rf"{FIRST}r2_added\t[\d.]+",
+        "height\tr2_added\t",
+        "must say of height in dpgrs's words why",
+    ),
     "a note": (rf"({FIRST}n\t200.*)$", r"\1best ever", "must say of height in dpgrs's words why"),
 }
 OF_BINARY = {

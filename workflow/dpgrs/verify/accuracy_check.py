@@ -311,7 +311,7 @@ def read_measures(
             not cell or NUMBER.fullmatch(cell) for cell in cells
         ):
             return {}, [f"{MEASURES} must hold each measure of {outcome} once, as plain decimals"]
-        if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
+        if (note in NOTES) != (not any(cells)) or not (cells[0] or note) or (note and note not in NOTES):
             return {}, [
                 f"{MEASURES} must say of {outcome} in dpgrs's words why it has no {name}, and just then"
             ]

@@ -202,7 +202,8 @@ def release(site, folder, cohort, commands, *, draws=None):
             shutil.copy(path, folder)
     (folder / "public").symlink_to(site / "public")
     cohort.write(folder)
-    for name in (f"{one}/{part}" for one in STUDIES for part in ("public", "private/made/public")):
+    parts = ("public", "private/made/public", "private/made/settings")
+    for name in (f"{one}/{part}" for one in STUDIES for part in parts):
         if (site / name).exists():
             make_closed((folder / name).parent)
             shutil.copytree(site / name, folder / name)

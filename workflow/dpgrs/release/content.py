@@ -219,11 +219,13 @@ def _totals(
         per_outcome = request["epsilon"]
     if is_joined:
         per_outcome = epsilon
-    person = None
+    person, stated = None, _above(epsilon)
     if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
-        loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))
-        person = Total(_above(loss.epsilon), _above(loss.delta))
-    return {"epsilon": _above(epsilon), "per_outcome": _above(per_outcome), "person": person}
+        # Twice what is stated of a haplotype, which has been rounded, and the delta there.
+        loss = group_guarantee(float_below(Fraction(stated)), request["delta"], cost=total_cost(events))
+        of_person = text_above(2 * Fraction(stated), digits=CLAIM_DIGITS + 1)
+        person = Total(of_person, _above(loss.delta))
+    return {"epsilon": stated, "per_outcome": _above(per_outcome), "person": person}
 
 
 def _is_as_asked(events: "Sequence[Event]", request: dict[str, Any]) -> bool:

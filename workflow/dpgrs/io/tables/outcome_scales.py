@@ -105,7 +105,7 @@ def _scale(cell: dict[str, str], path: Path | str, line: int) -> tuple[Any, ...]
             "one of the two.",
         )
     for name, column in (("prevalence", "prevalence"), ("population", "population_prevalence")):
-        if not (math.isnan(number[name]) or 0 < number[name] < 1):
+        if not (math.isnan(number[name]) or SMALLEST_SCALE <= number[name] < 1):
             raise DpgrsError(
                 "scale-prevalence-out-of-range",
                 f"`{path}`, line {line}: the {column} must be between 0 and 1. Correct it.",

@@ -44,6 +44,14 @@ def test_render_release_report__raise_on_metrics_of_another_release(tmp_path, co
     assert not arguments["output"].exists()
 
 
+def test_render_release_report__takes_errors_of_more_digits_than_a_table_has(tmp_path):
+    """Of public outcomes far from their centre, say."""
+    accuracy = {"r2": np.array([0.25, np.nan, -0.5]), "mse": np.array([1 / 3 * 1e12, np.nan, 2 / 3 * 1e17])}
+    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
+    render_release_report(**arguments, processes=1)
+    assert arguments["output"].exists()
+
+
 def test_pages__accuracy_beyond_what_is_possible_is_shown_at_its_limit(tmp_path):
     accuracy = {"r2": np.array([1.25, 0.5, -0.5]), "mse": np.array([-0.25, 0.5, 1.5])}
     arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)

@@ -1,8 +1,10 @@
 """Pages of a release, from its bundle, the public sites and its metrics; nothing private is opened."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -165,13 +167,20 @@ def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
         )
     outcomes, stated = statement["data_domain"]["outcomes"], statement["accuracy"]
     accuracy = metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
-    texts = [[f"{number:.4f}" for number in row if np.isfinite(number)] for row in accuracy.to_numpy()]
-    if stated != Metrics.WITHHELD and texts != [
-        STATED.findall(statement_line["value"]) for statement_line in stated
-    ]:
+    numbers = [[number for number in row if np.isfinite(number)] for row in accuracy.to_numpy()]
+    if stated != Metrics.WITHHELD and not _are_stated(numbers, [line["value"] for line in stated]):
         raise DpgrsError(
             "metrics-differ-from-statement",
             "`metrics` must hold the accuracy that the statement gives, got other numbers. "
             "Take the metrics of the release.",
         )
     return accuracy
+
+
+def _are_stated(numbers: list[list[float]], values: list[str]) -> bool:
+    """Tell whether texts state these numbers, to four decimals or the twelve digits of a table."""
+    texts = [STATED.findall(value) for value in values]
+    return list(map(len, texts)) == list(map(len, numbers)) and all(
+        text == f"{number:.4f}" or math.isclose(float(text), number, rel_tol=1e-11)
+        for text, number in zip(chain(*texts), chain(*numbers), strict=True)
+    )
